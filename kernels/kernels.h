@@ -1,0 +1,146 @@
+// The one interface to the hand-written kernels: every operation of a GPT's training step, forward and backward.
+//
+// Letters as in arXiv 2104.04473: a heads, b micro-batch size, h hidden, s sequence, t tensor-parallel size, V vocabulary;
+// n = s b rows of a microbatch, row i b + j being position i of sample j. Matrices are row-major and dense. Activations and
+// weights have the compute type (fp32 on the CPU); gradients of weights accumulate in fp32. "dx" is the gradient of the loss
+// with respect to x. Every operation is deterministic for a given number of threads, and runs in the order of the calls.
+// flops and bytes of each stand in cost.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "kernels/device.h"
+
+namespace trireme::kernels {
+
+/// Rows of a [s, b, ...] activation.
+struct Rows {
+  std::int64_t sequence = 0;  // positions held here
+  std::int64_t batch = 0;     // samples of the microbatch, b
+  std::int64_t count() const { return sequence * batch; }
+};
+
+/// Inverted dropout whose mask is a pure function of (key, sample, element), whatever the layout: element e of sample g is kept
+/// when word e % 4 of philox(key, g, e / 4) >= rate 2^32, and then scaled by 1 / (1 - rate). For a row of n columns e is
+/// (index of the row) * (n rounded up to a multiple of 4) + column; the index of the row is the position, in attention
+/// (global head) s + query position.
+struct Dropout {
+  float rate = 0;                  // 0: none
+  std::uint64_t key = 0;           // base::stream_key(seed, site)
+  std::uint64_t first_sample = 0;  // position in the run's sample order of the microbatch's sample 0
+};
+
+struct LinearShape {
+  std::int64_t rows, in, out;  // n, columns of x, columns of y
+};
+
+struct AttentionShape {
+  Rows rows;
+  std::int64_t heads;       // held here, a/t
+  std::int64_t head_size;   // h/a
+  std::int64_t first_head;  // global index of the first head held here
+};
+
+/// The slice of the vocabulary held here: `rows` rows of memory, of which the first `valid` are real tokens first ..
+/// first + valid - 1, the rest padding. valid may be 0.
+struct VocabularyRange {
+  std::int64_t first = 0, valid = 0, rows = 0;
+};
+
+struct AdamW {
+  float learning_rate, beta1, beta2, epsilon, weight_decay;
+  float gradient_scale;      // clip factor times unscaling
+  float correction1, correction2;  // 1 - beta1^k, 1 - beta2^k at step k >= 1
+};
+
+class Kernels {
+ public:
+  virtual ~Kernels() = default;
+
+  // ---- linear: W [out, in]
+  /// y [n, out] = x [n, in] W^T (+ bias [out] when given)
+  virtual void linear(LinearShape shape, View x, View weight, View bias, View y) = 0;
+  /// pre [n, out] = x W^T + bias; y = gelu(pre), the tanh form
+  virtual void linear_gelu(LinearShape shape, View x, View weight, View bias, View pre, View y) = 0;
+  /// y [n, out] = residual [n, out] + dropout(x W^T + bias); y may be residual
+  virtual void linear_residual(LinearShape shape, Rows rows, View x, View weight, View bias, Dropout dropout, View residual,
+                               View y) = 0;
+  /// dx [n, in] = dy [n, out] W
+  virtual void linear_input_gradient(LinearShape shape, View dy, View weight, View dx) = 0;
+  /// dpre [n, in] = (dy [n, out] W) * gelu'(pre [n, in]): through W and the GELU before it
+  virtual void linear_input_gradient_gelu(LinearShape shape, View dy, View weight, View pre, View dpre) = 0;
+  /// dweight [out, in] += dy^T x; dbias [out] += column sums of dy, when given
+  virtual void linear_weight_gradient(LinearShape shape, View dy, View x, View dweight, View dbias) = 0;
+
+  // ---- what follows a row-parallel product after its all-reduce
+  /// y [n, h] = residual [n, h] + dropout(x [n, h] + bias [h]); y may be x or residual
+  virtual void bias_residual(Rows rows, std::int64_t hidden, View x, View bias, Dropout dropout, View residual, View y) = 0;
+  /// dx = mask dy / (1 - rate); dbias += column sums of dx. Serves linear_residual too; the residual's gradient is dy itself.
+  /// dx may be dy; with rate 0 dx = dy is not written when they are the same memory.
+  virtual void bias_residual_backward(Rows rows, std::int64_t hidden, View dy, Dropout dropout, View dx, View dbias) = 0;
+
+  // ---- layer norm, epsilon 1e-5
+  /// y [n, h] = gain * (x - mean) / sqrt(var + 1e-5) + bias; mean, rstd [n] are kept for the backward pass
+  virtual void layer_norm(std::int64_t rows, std::int64_t hidden, View x, View gain, View bias, View y, View mean,
+                          View rstd) = 0;
+  /// The same with bias_residual before it: sum [n, h] = residual + dropout(x + linear_bias), y = layer norm of sum
+  virtual void residual_layer_norm(Rows rows, std::int64_t hidden, View x, View linear_bias, Dropout dropout, View residual,
+                                   View sum, View gain, View bias, View y, View mean, View rstd) = 0;
+  /// dx = dresidual + gradient through the norm (dresidual [n, h] may be dx; none: not added); dgain, dbias [h] accumulate
+  virtual void layer_norm_backward(std::int64_t rows, std::int64_t hidden, View dy, View x, View gain, View mean, View rstd,
+                                   View dresidual, View dx, View dgain, View dbias) = 0;
+
+  // ---- attention, causal, scaled by 1/sqrt(h/a)
+  /// qkv [s, b, 3, a/t, h/a] -> out [s, b, a/t, h/a], log_sum [b, a/t, s] (log of the sum of exponentials of a row's scaled
+  /// scores). Dropout acts on the probabilities. Scratch is linear in s.
+  virtual void attention(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum) = 0;
+  /// dqkv is written, not accumulated
+  virtual void attention_backward(AttentionShape shape, View dout, View qkv, View out, View log_sum, Dropout dropout,
+                                  View dqkv) = 0;
+
+  // ---- embedding: tokens [s, b] int32; table [rows of the range, h]
+  /// y [n, h] = dropout(table row of the token (0 where it is outside the range) + positions [s, h] when given)
+  virtual void embedding(Rows rows, std::int64_t hidden, View tokens, View table, VocabularyRange range, View positions,
+                         Dropout dropout, View y) = 0;
+  /// y = dropout(x); y may be x. Its own gradient is itself with dy.
+  virtual void dropout(Rows rows, std::int64_t hidden, View x, Dropout dropout, View y) = 0;
+  /// dtable, dpositions (when given) accumulate, rows of a token in the order of the rows of dy; dy is after the dropout's own
+  /// gradient
+  virtual void embedding_backward(Rows rows, std::int64_t hidden, View tokens, View dy, VocabularyRange range, View dtable,
+                                  View dpositions) = 0;
+
+  // ---- cross-entropy over a vocabulary range, in place of the logits [n, rows of the range]; padding never counts
+  /// maximum [n] of the valid logits (-infinity where there is none)
+  virtual void cross_entropy_maximum(std::int64_t rows, View logits, VocabularyRange range, View maximum) = 0;
+  /// logits := exp(logits - maximum) (0 on padding); sums [n] = their sum; target_logits [n] = the target's logit - maximum
+  /// where the target is in the range, else 0. maximum is that of the whole vocabulary.
+  virtual void cross_entropy_sums(std::int64_t rows, View logits, VocabularyRange range, View targets, View maximum, View sums,
+                                  View target_logits) = 0;
+  /// logits := scale (exp / sum - [target]), the gradient of scale * sum of losses; losses [n] = log(sum) - target_logit.
+  /// sums and target_logits are those of the whole vocabulary.
+  virtual void cross_entropy_gradient(std::int64_t rows, View logits, VocabularyRange range, View targets, View sums,
+                                      View target_logits, float scale, View losses) = 0;
+
+  // ---- optimizer and reductions
+  /// Decoupled weight decay (Loshchilov and Hutter, 2019), epsilon outside the root; g = gradient_scale * gradient.
+  virtual void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment) = 0;
+  /// y += x, fp32
+  virtual void add(View y, View x) = 0;
+  /// Sum of squares in double, independent of the number of threads
+  virtual double squared_norm(View x) = 0;
+  /// Sum in double, in order
+  virtual double sum(View x) = 0;
+  /// How many elements are infinite or not a number
+  virtual std::int64_t non_finite_count(View x) = 0;
+};
+
+/// `threads` OpenMP threads a rank; matrix products by the system's BLAS with as many. Longest sequence and largest head size
+/// bound the scratch, taken here once.
+struct CpuLimits {
+  int threads = 1;
+  std::int64_t sequence = 0, head_size = 0;
+};
+std::unique_ptr<Kernels> make_cpu_kernels(CpuLimits limits);
+
+}  // namespace trireme::kernels

@@ -1,0 +1,35 @@
+// The messages a schedule implies. Nobody writes a send or a receive by hand.
+#pragma once
+
+#include <compare>
+#include <vector>
+
+#include "schedule/schedule.h"
+
+namespace trireme::schedule {
+
+enum class Payload { activation, gradient };
+
+/// First in, first out; one a (sender, receiver, payload).
+struct Channel {
+  int sender, receiver;  // stages
+  Payload payload;
+  auto operator<=>(const Channel&) const = default;
+};
+
+struct Transfer {
+  bool is_send;
+  int channel;           // index into Messages::channels
+  int microbatch, chunk;  // of the action that made it (send) or needs it (receive), on this stage
+};
+
+/// Per stage and action index k: `before[k]` is one group of transfers posted together before action k runs: the receives that
+/// action k needs and the sends of what action k-1 made. One more group at the end holds the sends of the last action.
+struct Messages {
+  std::vector<Channel> channels;                          // in the order in which communicators are made
+  std::vector<std::vector<std::vector<Transfer>>> before;  // [p][actions + 1]
+};
+
+Messages derive_messages(const Schedule& schedule);
+
+}  // namespace trireme::schedule

@@ -1,0 +1,31 @@
+// Pipeline schedules as data: for each stage an ordered list of actions. The executor runs the list, the simulator times it,
+// the timeline draws it. Letters as in arXiv 2104.04473: p stages, v chunks a stage, m microbatches.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace trireme::schedule {
+
+enum class Kind { gpipe, one_f_one_b };
+
+enum class Act { forward, backward, optimizer_step };
+
+struct Action {
+  Act act;
+  int microbatch = 0;  // 0 .. m-1; 0 for optimizer_step
+  int chunk = 0;       // 0 .. v-1 of this stage; model chunk = chunk * p + stage
+  bool operator==(const Action&) const = default;
+};
+
+struct Schedule {
+  Kind kind;
+  int stages, chunks, microbatches;          // p, v, m
+  std::vector<std::vector<Action>> actions;  // [p], each ends with optimizer_step
+};
+
+/// Pure. p, v, m >= 1; v = 1 for gpipe (section 2.2.1, figure 3) and 1f1b (section 2.2.1, figure 4 top).
+/// Backward passes run microbatches in the order 0 .. m-1 in every schedule.
+Schedule make_schedule(Kind kind, int stages, int chunks, int microbatches);
+
+}  // namespace trireme::schedule

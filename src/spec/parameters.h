@@ -1,0 +1,47 @@
+// The parameter table: what a model's parameters are called, their global shapes, who owns them, how tensor parallelism splits
+// them. Initialisation, gradients, the norm, weight decay, import and export read this table and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+
+namespace trireme::spec {
+
+/// How N(0, sigma) or a constant starts a parameter.
+struct Initial {
+  double mean = 0, sigma = 0;
+};
+
+struct Parameter {
+  std::string name;                 // global, e.g. "layers.3.attention.qkv.weight"
+  std::vector<std::int64_t> shape;  // global; qkv is [3, a, h/a, h]
+  std::optional<int> split_axis;    // the axis that tensor parallelism splits
+  int layer;                        // 0 .. l-1; -1 embedding, l final norm
+  bool decay;                       // weight decay applies: matrices and embeddings
+  Initial initial;
+};
+
+/// Every parameter of the model once, in table order: token and position embedding, layers, final norm.
+std::vector<Parameter> model_parameters(const config::Model& model);
+/// Number of elements of all parameters (padding not counted).
+std::int64_t parameter_count(const config::Model& model);
+
+/// The part of a parameter that one tensor rank holds: a hyperslab of the global tensor, in dense row-major local order, followed
+/// by `padding` elements of memory (vocabulary rows that do not exist; never stored).
+struct Slice {
+  std::vector<std::int64_t> start, count;
+  std::int64_t padding = 0;
+  std::int64_t elements() const;  // without padding; 0 when a rank holds only padding
+};
+
+/// V rounded up to a multiple of 128 t (Megatron-LM's rule), so that every tensor rank holds equally many rows.
+std::int64_t padded_vocabulary(std::int64_t vocabulary, std::int64_t tensor);
+
+/// Slice of `parameter` on tensor rank `rank` of `tensor`.
+Slice slice_of(const Parameter& parameter, const config::Model& model, int tensor, int rank);
+
+}  // namespace trireme::spec
