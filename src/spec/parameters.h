@@ -23,7 +23,11 @@ struct Parameter {
   int layer;                        // 0 .. l-1; -1 embedding, l final norm
   bool decay;                       // weight decay applies: matrices and embeddings
   Initial initial;
+  std::int64_t elements() const;  // of the whole tensor
 };
+
+inline constexpr const char* token_embedding = "embedding.tokens.weight";
+inline constexpr const char* position_embedding = "embedding.positions.weight";
 
 /// Every parameter of the model once, in table order: token and position embedding, layers, final norm.
 std::vector<Parameter> model_parameters(const config::Model& model);
@@ -41,7 +45,10 @@ struct Slice {
 /// V rounded up to a multiple of 128 t (Megatron-LM's rule), so that every tensor rank holds equally many rows.
 std::int64_t padded_vocabulary(std::int64_t vocabulary, std::int64_t tensor);
 
-/// Slice of `parameter` on tensor rank `rank` of `tensor`.
-Slice slice_of(const Parameter& parameter, const config::Model& model, int tensor, int rank);
+/// Slice of `parameter` on tensor rank `rank` of `tensor`. The split axis divides (checked with the configuration).
+Slice slice_of(const Parameter& parameter, int tensor, int rank);
+
+/// Where each contiguous run of slice.count.back() elements of the slice starts in the global tensor, in local order.
+std::vector<std::int64_t> global_offsets(const Parameter& parameter, const Slice& slice);
 
 }  // namespace trireme::spec

@@ -1,0 +1,37 @@
+// The rows of the parameter table that one rank holds, and where: one flat buffer for weights, the same places in the buffers of
+// gradients and moments.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "spec/parameters.h"
+#include "spec/stages.h"
+
+namespace trireme::spec {
+
+struct LocalParameter {
+  int index;             // row of model_parameters
+  int chunk;             // of this stage
+  bool tied_copy;        // the output layer's copy of the token embedding (last stage, p > 1)
+  bool counted;          // this rank's slice counts in the gradient norm and is what is stored: exactly one rank of the copies
+  Slice slice;           // of the global tensor
+  std::int64_t offset;   // in the flat buffer, elements, a multiple of 16
+  std::int64_t elements; // with padding
+};
+
+struct LocalTable {
+  std::vector<Parameter> parameters;  // all of the model, in table order
+  std::vector<LocalParameter> rows;   // chunk by chunk, in the order of the forward pass
+  std::int64_t elements = 0;          // of the flat buffer
+
+  const Parameter& parameter(const LocalParameter& row) const { return parameters[row.index]; }
+  /// The row of that name held here, or nullptr. The tied copy is found by `tied_copy`.
+  const LocalParameter* find(const std::string& name, bool tied_copy = false) const;
+};
+
+/// Pure. What stage `stage` and tensor rank `rank` of `tensor` hold.
+LocalTable make_local_table(const config::Model& model, const StageMap& map, int stage, int tensor, int rank);
+
+}  // namespace trireme::spec

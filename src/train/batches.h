@@ -1,0 +1,38 @@
+// The tokens of a rank's microbatches.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/sampler.h"
+#include "data/source.h"
+
+namespace trireme::train {
+
+/// How a step's B samples are shared out: data rank r owns microbatches r m .. (r+1) m - 1 of the step, b samples each.
+struct BatchPlan {
+  std::int64_t global;        // B
+  std::int64_t micro;         // b
+  std::int64_t microbatches;  // m, of one pipeline
+  std::int64_t data_rank;
+};
+
+class Batches {
+ public:
+  /// Refers to `source`. Step k takes global positions k B .. k B + B - 1.
+  Batches(const data::TokenSource& source, data::Sampler sampler, BatchPlan plan, std::int64_t sequence);
+
+  /// Global position of sample 0 of this rank's microbatch i in step k.
+  std::int64_t first_sample(std::int64_t step, int microbatch) const;
+  /// inputs, targets [s, b]: position i of sample j at i b + j. Reads b samples; refuses ids outside the vocabulary.
+  void load(std::int64_t step, int microbatch, std::int32_t* inputs, std::int32_t* targets);
+
+ private:
+  const data::TokenSource& source_;
+  data::Sampler sampler_;
+  BatchPlan plan_;
+  std::int64_t sequence_;
+  std::vector<std::int32_t> tokens_;  // [s + 1]
+};
+
+}  // namespace trireme::train

@@ -1,0 +1,73 @@
+// Runs a stage's list of actions: before each the group of transfers that the schedule implies, then one switch over the action.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "grid/grid.h"
+#include "model/stage.h"
+#include "schedule/messages.h"
+#include "train/batches.h"
+#include "train/gradients.h"
+#include "train/timers.h"
+
+namespace trireme::train {
+
+/// A schedule with its messages, and the grid's number of each of their channels.
+struct Program {
+  schedule::Schedule schedule;
+  schedule::Messages messages;
+  std::vector<std::size_t> links;  // [messages.channels]
+};
+/// `grid_channels`: the channels that the grid was made with; the schedule needs some or all of them.
+Program make_program(schedule::Schedule schedule, const std::vector<schedule::Channel>& grid_channels);
+/// The forward passes alone, for evaluation.
+schedule::Schedule forward_only(const schedule::Schedule& schedule);
+
+class PipelineExecutor {
+ public:
+  struct Parts {
+    model::Stage& stage;
+    grid::Grid& grid;
+    kernels::Device& device;
+    GradientReducer& gradients;
+    Timers& timers;
+    std::function<void()> optimizer_step;  // what Act::optimizer_step does
+  };
+  /// Token memory for every slot of the stage from `arena`; [s, b] int32.
+  PipelineExecutor(Parts parts, std::int64_t tokens, kernels::Arena& arena);
+
+  /// One step, forward and backward, loss scaled by loss_scale before the backward pass. Returns the sum of losses over this
+  /// pipeline's targets, in nats, on the last stage, 0 elsewhere. Every rank calls it.
+  double train(const Program& program, Batches& batches, std::int64_t step, float loss_scale);
+  /// The same sum without gradients and dropout, for the program's forward passes of `step`'s samples.
+  double evaluate(const Program& program, Batches& batches, std::int64_t step);
+
+ private:
+  /// A transfer out of a slot's buffer, to be waited for before the buffer is written again.
+  struct Sent {
+    grid::Communicator* channel = nullptr;
+    grid::Ticket ticket;
+  };
+  struct SlotState {
+    Sent output, gradient;
+    kernels::View inputs, targets;  // [s, b] int32
+  };
+  struct Run;
+
+  double run(const Run& run);
+  void exchange(const Run& run, const std::vector<schedule::Transfer>& group);
+  Sent post(const Run& run, const schedule::Transfer& transfer);
+  double forward(const Run& run, const schedule::Action& action);
+  void backward(const Run& run, const schedule::Action& action);
+  void settle(Sent& sent);
+  int slot_of(const schedule::Transfer& transfer) const { return slot_of(transfer.chunk, transfer.microbatch); }
+  int slot_of(int chunk, int microbatch) const { return microbatch % parts_.stage.slot_count(chunk); }
+
+  Parts parts_;
+  std::vector<std::vector<SlotState>> slots_;  // [v][slots]
+  std::vector<std::int32_t> inputs_, targets_;
+};
+
+}  // namespace trireme::train

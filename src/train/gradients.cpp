@@ -1,0 +1,59 @@
+#include "train/gradients.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace trireme::train {
+
+using grid::Reduce;
+using grid::Traffic;
+using kernels::View;
+
+GradientReducer::GradientReducer(const spec::LocalTable& table, View gradients, View output_gradient,
+                                 kernels::Kernels& kernels, grid::Grid& grid)
+    : kernels_(kernels), grid_(grid), output_gradient_(output_gradient) {
+  const auto view = [&](const spec::LocalParameter& row) { return gradients.slice(row.offset, row.elements); };
+  for (const spec::LocalParameter& row : table.rows) {
+    const spec::Parameter& parameter = table.parameter(row);
+    if (parameter.name == spec::token_embedding) {
+      tied_ = view(row);
+    } else if (!buckets_.empty() && buckets_.back().layer == parameter.layer) {
+      View& bucket = buckets_.back().gradients;  // rows of a layer are neighbours
+      const std::int64_t first = static_cast<float*>(bucket.data) - gradients.fp32();
+      bucket = gradients.slice(first, row.offset + row.elements - first);
+    } else {
+      buckets_.push_back({parameter.layer, view(row)});
+    }
+  }
+}
+
+void GradientReducer::start(View gradients) { last_ = grid_.data().all_reduce(gradients, Reduce::sum, Traffic::dp_all_reduce); }
+
+void GradientReducer::layer_done(int layer) {
+  for (const Bucket& bucket : buckets_)
+    if (bucket.layer == layer) start(bucket.gradients);
+}
+
+void GradientReducer::finish() {
+  if (output_gradient_) kernels_.add(tied_, output_gradient_);
+  if (grid_.has_tied()) grid_.tied().wait(grid_.tied().all_reduce(tied_, Reduce::sum, Traffic::tied_embedding));
+  if (tied_) start(tied_);
+  grid_.data().wait(last_);
+}
+
+GradientNorm::GradientNorm(const spec::LocalTable& table, kernels::Kernels& kernels, grid::Grid& grid)
+    : table_(table), kernels_(kernels), grid_(grid), slots_(table.parameters.size() * grid.tensor().size()) {}
+
+double GradientNorm::operator()(View gradients) {
+  std::fill(slots_.begin(), slots_.end(), 0.0);
+  for (const spec::LocalParameter& row : table_.rows)
+    if (row.counted)
+      slots_[row.index * grid_.tensor().size() + grid_.tensor().rank()] =
+          kernels_.squared_norm(gradients.slice(row.offset, row.elements));
+  grid_.model().wait(grid_.model().all_reduce(kernels::view(slots_), Reduce::sum, Traffic::control));
+  double sum = 0;
+  for (double slot : slots_) sum += slot;
+  return std::sqrt(sum);
+}
+
+}  // namespace trireme::train

@@ -1,0 +1,58 @@
+// A step's gradients: sum over data-parallel ranks in buckets, the tied embedding's two halves, the global norm.
+#pragma once
+
+#include <vector>
+
+#include "grid/grid.h"
+#include "kernels/kernels.h"
+#include "spec/local_table.h"
+
+namespace trireme::train {
+
+/// Reduces a rank's gradients over data parallelism, one bucket a layer, each as soon as its layer's last backward pass is done.
+///
+/// The tied embedding has one gradient from the look-up and one from the output layer. They are summed apart over the
+/// microbatches, then added (over first and last stage, or here when p = 1), and only then reduced over data: so the sums run
+/// in the same order whatever p is.
+class GradientReducer {
+ public:
+  /// `output_gradient`: the output layer's own buffer when p = 1 and this stage holds both; else empty.
+  GradientReducer(const spec::LocalTable& table, kernels::View gradients, kernels::View output_gradient,
+                  kernels::Kernels& kernels, grid::Grid& grid);
+
+  /// The gradients of `layer` are complete on this rank (-1: embedding, l: final norm). Starts its all-reduce. Every data rank
+  /// calls it, in the same order.
+  void layer_done(int layer);
+  /// Finishes the tied embedding and waits for all buckets. Every rank calls it once a step, after its last backward pass.
+  void finish();
+
+ private:
+  struct Bucket {
+    int layer;
+    kernels::View gradients;
+  };
+  void start(kernels::View gradients);
+
+  kernels::Kernels& kernels_;
+  grid::Grid& grid_;
+  std::vector<Bucket> buckets_;
+  kernels::View tied_;             // the token embedding's gradient here, or the tied copy's
+  kernels::View output_gradient_;  // p = 1
+  grid::Ticket last_;              // of the data group: calls there finish in order
+};
+
+/// sqrt of the sum over all parameters, each counted once. A sum of squares per tensor and tensor rank, in double, exchanged
+/// with one contributor a slot and added in table order: bitwise equal whatever p is. Every rank calls it.
+class GradientNorm {
+ public:
+  GradientNorm(const spec::LocalTable& table, kernels::Kernels& kernels, grid::Grid& grid);
+  double operator()(kernels::View gradients);
+
+ private:
+  const spec::LocalTable& table_;
+  kernels::Kernels& kernels_;
+  grid::Grid& grid_;
+  std::vector<double> slots_;  // [parameters, t]
+};
+
+}  // namespace trireme::train

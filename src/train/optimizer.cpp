@@ -1,0 +1,45 @@
+#include "train/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace trireme::train {
+
+double learning_rate(const config::Optimizer& o, std::int64_t step) {
+  const double k = static_cast<double>(step), warmup = static_cast<double>(o.warmup_steps);
+  if (step < o.warmup_steps) return o.learning_rate * (k + 1) / warmup;
+  if (o.decay_steps == 0) return o.learning_rate;
+  const double span = static_cast<double>(o.decay_steps) - warmup;
+  const double progress = std::min(1.0, (k + 1 - warmup) / span);
+  return o.min_learning_rate + (o.learning_rate - o.min_learning_rate) / 2 * (1 + std::cos(std::numbers::pi * progress));
+}
+
+double clip_factor(double clip, double norm) { return clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1.0; }
+
+Optimizer::Optimizer(const config::Optimizer& settings, const spec::LocalTable& table, kernels::Kernels& kernels,
+                     kernels::Arena& arena)
+    : settings_(settings),
+      table_(table),
+      kernels_(kernels),
+      first_moment_(arena.take(kernels::DType::fp32, table.elements)),
+      second_moment_(arena.take(kernels::DType::fp32, table.elements)) {}
+
+void Optimizer::update(std::int64_t step, double gradient_scale, kernels::View weights, kernels::View gradients) {
+  const double k = static_cast<double>(step + 1);
+  kernels::AdamW adamw{.learning_rate = static_cast<float>(learning_rate(settings_, step)),
+                       .beta1 = static_cast<float>(settings_.beta1),
+                       .beta2 = static_cast<float>(settings_.beta2),
+                       .epsilon = static_cast<float>(settings_.epsilon),
+                       .weight_decay = 0,
+                       .gradient_scale = static_cast<float>(gradient_scale),
+                       .correction1 = static_cast<float>(1 - std::pow(settings_.beta1, k)),
+                       .correction2 = static_cast<float>(1 - std::pow(settings_.beta2, k))};
+  for (const spec::LocalParameter& row : table_.rows) {
+    const auto part = [&](kernels::View buffer) { return buffer.slice(row.offset, row.elements); };
+    adamw.weight_decay = table_.parameter(row).decay ? static_cast<float>(settings_.weight_decay) : 0.0f;
+    kernels_.adamw(adamw, part(weights), part(gradients), part(first_moment_), part(second_moment_));
+  }
+}
+
+}  // namespace trireme::train

@@ -1,0 +1,162 @@
+#include "train/trainer.h"
+
+#include <cmath>
+
+#include "train/initialize.h"
+#include "train/weights_file.h"
+
+namespace trireme::train {
+namespace {
+
+using kernels::DType;
+
+grid::Shape grid_shape(const config::Config& config, int ranks) {
+  const int t = static_cast<int>(config.parallel.tensor), p = static_cast<int>(config.parallel.pipeline);
+  return {.tensor = t, .data = ranks / (t * p), .pipeline = p};
+}
+
+schedule::Schedule make_schedule(const config::Config& config, std::int64_t samples, int ranks) {
+  const std::int64_t m = samples / (config.batch.micro * grid_shape(config, ranks).data);
+  const auto kind = schedule::kind_named(config.parallel.schedule);
+  return schedule::make_schedule(kind.value(), static_cast<int>(config.parallel.pipeline), static_cast<int>(config.parallel.chunks),
+                                 static_cast<int>(m));
+}
+
+std::vector<schedule::Channel> channels_of(const config::Config& config, int ranks) {
+  return derive_messages(make_schedule(config, config.batch.global, ranks)).channels;
+}
+
+std::vector<grid::ChannelSpec> specs(const std::vector<schedule::Channel>& channels) {
+  std::vector<grid::ChannelSpec> result;
+  for (const schedule::Channel& channel : channels) result.push_back({channel.sender, channel.receiver});
+  return result;
+}
+
+/// Microbatches alive at most in each chunk of a stage: forward passes done minus backward passes done.
+std::vector<int> alive(const schedule::Schedule& schedule, int stage) {
+  std::vector<int> now(schedule.chunks, 0), most(schedule.chunks, 1);
+  for (const schedule::Action& action : schedule.actions[stage]) {
+    if (action.act == schedule::Act::forward) most[action.chunk] = std::max(most[action.chunk], ++now[action.chunk]);
+    if (action.act == schedule::Act::backward) --now[action.chunk];
+  }
+  return most;
+}
+
+Batches make_batches(const config::Config& config, const data::TokenSource& source, const grid::Grid& grid, std::int64_t global,
+                     bool shuffle) {
+  const std::int64_t m = global / (config.batch.micro * grid.shape().data);
+  return {source, data::Sampler(source.samples(), global, config.run.seed, shuffle),
+          BatchPlan{global, config.batch.micro, m, grid.at().data}, config.model.sequence};
+}
+
+model::Environment environment(const config::Config& config, kernels::Kernels& kernels, grid::Grid& grid) {
+  return {.kernels = kernels,
+          .tensor = grid.tensor(),
+          .progress = grid.world().progress(),
+          .dims = model::make_dimensions(config.model, config.batch.micro, grid.shape().tensor, grid.at().tensor),
+          .dropout = static_cast<float>(config.model.dropout),
+          .seed = config.run.seed};
+}
+
+/// The gradients' views; with p = 1 the output layer's gradient is apart from the token embedding's.
+model::StageParameters gradient_views(const spec::LocalTable& table, kernels::View gradients, kernels::View output, int layers) {
+  model::StageParameters views = model::parameter_views(table, gradients, layers);
+  if (output) views.output = output;
+  return views;
+}
+
+/// The output layer's own gradient where one stage holds both ends of the tied embedding; else nothing.
+kernels::View take_output_gradient(const spec::LocalTable& table, const spec::StageMap& map, kernels::Arena& arena) {
+  return map.stages == 1 ? arena.take(DType::fp32, table.find(spec::token_embedding)->elements) : kernels::View{};
+}
+
+}  // namespace
+
+bool StepResult::finite() const { return std::isfinite(loss) && std::isfinite(gradient_norm); }
+
+Trainer::Trainer(const config::Config& config, int threads, grid::World& world, Sources sources, const store::Gpt2Weights* initial)
+    : config_(config),
+      sources_(std::move(sources)),
+      device_(kernels::make_cpu_device()),
+      kernels_(kernels::make_cpu_kernels({threads, config.model.sequence, config.model.hidden / config.model.heads})),
+      map_(spec::make_stage_map(config.model, config.parallel)),
+      channels_(channels_of(config, world.size())),
+      grid_(world, grid_shape(config, world.size()), specs(channels_)),
+      timers_(world.traffic()),
+      table_(spec::make_local_table(config.model, map_, grid_.at().pipeline, grid_.shape().tensor, grid_.at().tensor)),
+      parameters_(*device_, "parameters"),
+      gradients_(*device_, "gradients"),
+      optimizer_state_(*device_, "optimizer"),
+      activations_(*device_, "activations"),
+      scratch_(*device_, "scratch"),
+      weights_(parameters_.take(DType::fp32, table_.elements)),
+      gradient_(gradients_.take(DType::fp32, table_.elements)),
+      output_gradient_(take_output_gradient(table_, map_, gradients_)),
+      stage_(environment(config, *kernels_, grid_), map_.of_stage[grid_.at().pipeline],
+             model::parameter_views(table_, weights_, static_cast<int>(config.model.layers)),
+             gradient_views(table_, gradient_, output_gradient_, static_cast<int>(config.model.layers)),
+             alive(make_schedule(config, config.batch.global, world.size()), grid_.at().pipeline), activations_, scratch_),
+      reducer_(table_, gradient_, output_gradient_, *kernels_, grid_),
+      norm_(table_, *kernels_, grid_),
+      optimizer_(config.optimizer, table_, *kernels_, optimizer_state_),
+      training_(make_program(make_schedule(config, config.batch.global, world.size()), channels_)),
+      batches_(make_batches(config, *sources_.training, grid_, config.batch.global, config.data.shuffle)),
+      executor_({stage_, grid_, *device_, reducer_, timers_, [this] { finish_step(current_); }},
+                config.model.sequence * config.batch.micro, activations_),
+      loss_slots_(grid_.shape().data) {
+  if (sources_.validation) {
+    const std::int64_t samples = config.run.evaluate_samples;
+    evaluation_ = make_program(forward_only(make_schedule(config, samples, world.size())), channels_);
+    held_out_ = make_batches(config, *sources_.validation, grid_, samples, false);
+  }
+  if (initial)
+    load_weights(*initial, table_, *device_, weights_);
+  else
+    initialize_weights(table_, config.run.seed, *device_, weights_);
+  for (kernels::Arena* arena : {&parameters_, &gradients_, &optimizer_state_, &activations_, &scratch_}) arena->seal();
+}
+
+std::vector<const kernels::Arena*> Trainer::arenas() const {
+  return {&parameters_, &gradients_, &optimizer_state_, &activations_, &scratch_};
+}
+
+StepResult Trainer::step(std::int64_t step) {
+  current_ = step;
+  device_->zero(gradient_);
+  if (output_gradient_) device_->zero(output_gradient_);
+  // The gradient is the mean over the global batch's tokens, so the loss is scaled before the backward pass.
+  const double tokens = static_cast<double>(config_.batch.global * config_.model.sequence);
+  const double sum = executor_.train(training_, batches_, step, static_cast<float>(1.0 / tokens));
+  result_.loss = mean_over_data(sum, tokens);
+  result_.learning_rate = learning_rate(config_.optimizer, step);
+  return result_;
+}
+
+double Trainer::evaluate() {
+  const double tokens = static_cast<double>(config_.run.evaluate_samples * config_.model.sequence);
+  return mean_over_data(executor_.evaluate(evaluation_.value(), held_out_.value(), 0), tokens);
+}
+
+void Trainer::finish_step(std::int64_t step) {
+  reducer_.finish();
+  const Timers::Scope scope(timers_, Work::optimizer_step);
+  result_.gradient_norm = norm_(gradient_);
+  if (std::isfinite(result_.gradient_norm))
+    optimizer_.update(step, clip_factor(config_.optimizer.clip, result_.gradient_norm), weights_, gradient_);
+}
+
+/// Known on the last stage, wanted everywhere. One contributor a slot, added in order, so that no layout rounds differently.
+double Trainer::mean_over_data(double pipeline_sum, double tokens) {
+  std::fill(loss_slots_.begin(), loss_slots_.end(), 0.0);
+  loss_slots_[grid_.at().data] = pipeline_sum;
+  grid::Communicator &data = grid_.data(), &pipeline = grid_.pipeline();
+  data.wait(data.all_reduce(kernels::view(loss_slots_), grid::Reduce::sum, grid::Traffic::control));
+  double sum = 0;
+  for (double slot : loss_slots_) sum += slot;
+  pipeline.wait(pipeline.broadcast(kernels::view(sum), pipeline.size() - 1, grid::Traffic::control));
+  return sum / tokens;
+}
+
+void Trainer::save(const std::string& path) { save_weights(path, map_, table_, *device_, weights_, grid_); }
+
+}  // namespace trireme::train

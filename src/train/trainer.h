@@ -1,0 +1,87 @@
+// One run's model, laid out over the grid: everything a step needs, taken once.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+#include "data/source.h"
+#include "grid/grid.h"
+#include "kernels/kernels.h"
+#include "model/stage.h"
+#include "schedule/schedule.h"
+#include "spec/local_table.h"
+#include "store/gpt2_names.h"
+#include "train/executor.h"
+#include "train/gradients.h"
+#include "train/optimizer.h"
+
+namespace trireme::train {
+
+struct StepResult {
+  double loss = 0;           // nats a token, mean over the global batch, before the update
+  double gradient_norm = 0;  // before clipping
+  double learning_rate = 0;
+  bool finite() const;
+};
+
+/// Samples to train on, and held-out ones (may be null when nothing is evaluated).
+struct Sources {
+  std::unique_ptr<data::TokenSource> training, validation;
+};
+
+class Trainer {
+ public:
+  /// Every rank, with equal arguments that were checked (config/check.h). Makes the grid, then takes all memory, then sets the
+  /// initial weights. `initial` overrides the random ones.
+  Trainer(const config::Config& config, int threads, grid::World& world, Sources sources, const store::Gpt2Weights* initial);
+
+  /// Step `step` >= 0: a pure function of the weights, the optimizer's state and the step's number. Every rank; all return the
+  /// same. When the result is not finite the weights have not been updated.
+  StepResult step(std::int64_t step);
+  /// Mean loss in nats a token over run.evaluate_samples held-out samples, no dropout. Every rank; all return the same.
+  double evaluate();
+  /// Every rank. Writes the weights as a .safetensors file; errors are agreed.
+  void save(const std::string& path);
+
+  grid::Grid& grid() { return grid_; }
+  const spec::StageMap& stage_map() const { return map_; }
+  const Timers& timers() const { return timers_; }
+  Timers& timers() { return timers_; }
+  const schedule::Schedule& schedule() const { return training_.schedule; }
+  std::vector<const kernels::Arena*> arenas() const;
+  kernels::Kernels& kernels() { return *kernels_; }
+  kernels::Device& device() { return *device_; }
+
+ private:
+  double mean_over_data(double pipeline_sum, double tokens);
+  void finish_step(std::int64_t step);
+
+  config::Config config_;
+  Sources sources_;
+  std::unique_ptr<kernels::Device> device_;
+  std::unique_ptr<kernels::Kernels> kernels_;
+  spec::StageMap map_;
+  std::vector<schedule::Channel> channels_;
+  grid::Grid grid_;
+  Timers timers_;
+  spec::LocalTable table_;
+  kernels::Arena parameters_, gradients_, optimizer_state_, activations_, scratch_;
+  kernels::View weights_, gradient_, output_gradient_;
+  model::Stage stage_;
+  GradientReducer reducer_;
+  GradientNorm norm_;
+  Optimizer optimizer_;
+  Program training_;
+  std::optional<Program> evaluation_;
+  Batches batches_;
+  std::optional<Batches> held_out_;
+  PipelineExecutor executor_;
+  std::vector<double> loss_slots_;  // [d]
+  StepResult result_;
+  std::int64_t current_ = 0;
+};
+
+}  // namespace trireme::train
