@@ -1,0 +1,42 @@
+// What Hugging Face's GPT-2 calls the parameters of the table, and how it lays them out: its matrices are Conv1D, [in, out],
+// where the table has [out, in]; attn.c_attn holds q, k, v side by side, each head-major, which is the table's [3, a, h/a]
+// flattened.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "spec/parameters.h"
+#include "store/safetensors.h"
+
+namespace trireme::store {
+
+struct Gpt2Name {
+  std::string name;  // without the prefix "transformer."
+  Shape shape;       // in the file, one or two axes
+  bool transposed;   // the table's last axis is the file's first
+};
+
+Gpt2Name gpt2_name(const spec::Parameter& parameter);
+
+/// A file of start weights, held against the parameter table when it is opened: missing tensors, unknown ones, wrong shapes and
+/// types are all named in one base::Error(bad_input). Names may carry the prefix "transformer."; the mask buffers attn.bias and
+/// attn.masked_bias and a tied lm_head.weight are passed over. Any rank may open and read alone.
+class Gpt2Weights {
+ public:
+  Gpt2Weights(const std::string& path, const std::vector<spec::Parameter>& parameters);
+
+  /// out = the part `slice` of `parameter`, dense row-major in the table's axes; padding is left alone.
+  void read(const spec::Parameter& parameter, const spec::Slice& slice, float* out) const;
+
+ private:
+  SafetensorsReader file_;
+  std::string prefix_;
+};
+
+/// What SafetensorsWriter needs to write the table's parameters, in table order.
+std::vector<SafetensorsEntry> gpt2_entries(const std::vector<spec::Parameter>& parameters);
+/// A whole parameter, dense in the table's axes, in the order of the file.
+std::vector<float> gpt2_order(const spec::Parameter& parameter, const std::vector<float>& values);
+
+}  // namespace trireme::store

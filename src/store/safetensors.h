@@ -1,0 +1,89 @@
+// Safetensors files: 8 bytes of little-endian header length, a JSON header, then the tensors row-major, one after another.
+// The reader maps the file, so that a rank touches only the pages of its own part; the writer streams.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+
+namespace trireme::store {
+
+using Shape = std::vector<std::int64_t>;
+
+/// Product of the extents, 1 for a scalar.
+std::int64_t elements_of(const Shape& shape);
+/// "[3, 4]", for messages.
+std::string to_string(const Shape& shape);
+
+struct SafetensorsTensor {
+  std::string name;
+  std::string dtype;       // as the format spells it: F32, BF16, ...
+  Shape shape;             // empty: a scalar
+  std::int64_t begin = 0;  // first byte in the file
+};
+
+/// Everything that a header can get wrong is refused when the file is opened: base::Error(bad_input) names file and tensor.
+/// Any rank may open and read alone.
+class SafetensorsReader {
+ public:
+  explicit SafetensorsReader(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  /// In the order of the file's data.
+  const std::vector<SafetensorsTensor>& tensors() const { return tensors_; }
+  /// nullptr where there is none.
+  const SafetensorsTensor* find(const std::string& name) const;
+  /// Whether elements of this tensor convert to float: F32, F16, BF16, F64.
+  static bool readable(const SafetensorsTensor& tensor);
+
+  /// out [count], dense row-major, = tensor[start .. start + count). Refuses tensors that are absent or not floating point;
+  /// a part outside the tensor is a failure.
+  void read_hyperslab(const std::string& name, const Shape& start, const Shape& count, float* out) const;
+  /// out [count], dense row-major: element (i0, i1, ...) is the tensor's flat element first + i0 stride[0] + i1 stride[1] ...;
+  /// errors as above. Reads a transposed part without a copy of the whole.
+  void read_strided(const std::string& name, std::int64_t first, const Shape& count, const Shape& stride, float* out) const;
+
+ private:
+  const SafetensorsTensor& at(const std::string& name) const;
+
+  std::string path_;
+  base::MappedFile file_;
+  std::vector<SafetensorsTensor> tensors_;
+  std::map<std::string, std::size_t> index_;
+};
+
+struct SafetensorsEntry {
+  std::string name;
+  Shape shape;
+};
+
+/// Writes F32 tensors in the order announced to PATH.partial; finish() makes the file durable under its own name. Without
+/// finish() nothing is left behind. base::Error(failure) names the file and what the system said (a full disk, say). One rank
+/// only.
+class SafetensorsWriter {
+ public:
+  SafetensorsWriter(const std::string& path, const std::vector<SafetensorsEntry>& entries);
+  ~SafetensorsWriter();
+  SafetensorsWriter(const SafetensorsWriter&) = delete;
+  SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
+
+  /// Appends `count` elements of tensor `name`, which must be the one whose turn it is.
+  void write(const std::string& name, const float* values, std::int64_t count);
+  /// Every tensor must be complete.
+  void finish();
+
+ private:
+  void put(const void* bytes, std::int64_t size);
+  void next_nonempty();
+
+  std::string path_, partial_;
+  std::vector<SafetensorsEntry> entries_;
+  std::size_t current_ = 0;   // the entry whose turn it is
+  std::int64_t missing_ = 0;  // elements that it still lacks
+  int file_ = -1;
+};
+
+}  // namespace trireme::store

@@ -1,0 +1,99 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "store/safetensors.h"
+
+namespace trireme::store {
+namespace {
+
+/// The length and the JSON, padded with spaces so that the data begins at a multiple of 8 bytes.
+std::string header_of(const std::vector<SafetensorsEntry>& entries) {
+  nlohmann::ordered_json header;
+  header["__metadata__"] = {{"format", "pt"}};
+  std::int64_t offset = 0;
+  for (const SafetensorsEntry& entry : entries) {
+    const std::int64_t end = offset + elements_of(entry.shape) * 4;
+    header[entry.name] = {{"dtype", "F32"}, {"shape", entry.shape}, {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  const std::uint64_t length = text.size();
+  return std::string(reinterpret_cast<const char*>(&length), 8) + text;
+}
+
+void sync_folder(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string(), folder = parent.empty() ? "." : parent;
+  const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool synced = file >= 0 && ::fsync(file) == 0;
+  const int error = errno;
+  if (file >= 0) ::close(file);
+  if (!synced) base::fail("{}: {}", folder, std::strerror(error));
+}
+
+}  // namespace
+
+SafetensorsWriter::SafetensorsWriter(const std::string& path, const std::vector<SafetensorsEntry>& entries)
+    : path_(path), partial_(path + ".partial"), entries_(entries) {
+  file_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file_ < 0) base::fail("{}: {}", partial_, std::strerror(errno));
+  try {
+    const std::string header = header_of(entries_);
+    put(header.data(), static_cast<std::int64_t>(header.size()));
+  } catch (...) {  // no destructor runs for an object whose constructor throws
+    ::close(file_);
+    ::unlink(partial_.c_str());
+    throw;
+  }
+  missing_ = entries_.empty() ? 0 : elements_of(entries_[0].shape);
+  next_nonempty();
+}
+
+SafetensorsWriter::~SafetensorsWriter() {
+  if (file_ < 0) return;
+  ::close(file_);
+  ::unlink(partial_.c_str());
+}
+
+void SafetensorsWriter::next_nonempty() {
+  while (current_ < entries_.size() && missing_ == 0)
+    missing_ = ++current_ < entries_.size() ? elements_of(entries_[current_].shape) : 0;
+}
+
+void SafetensorsWriter::put(const void* bytes, std::int64_t size) {
+  const char* from = static_cast<const char*>(bytes);
+  while (size > 0) {
+    const ssize_t written = ::write(file_, from, static_cast<std::size_t>(size));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) base::fail("{}: {}", partial_, std::strerror(errno));
+    from += written;
+    size -= written;
+  }
+}
+
+void SafetensorsWriter::write(const std::string& name, const float* values, std::int64_t count) {
+  if (count == 0) return;
+  if (current_ == entries_.size() || entries_[current_].name != name || count > missing_)
+    base::fail("{}: {} elements of tensor {} are out of turn: {} of {} are due", path_, count, name, missing_,
+               current_ == entries_.size() ? "none" : entries_[current_].name);
+  put(values, count * 4);
+  missing_ -= count;
+  next_nonempty();
+}
+
+void SafetensorsWriter::finish() {
+  if (current_ != entries_.size()) base::fail("{}: tensor {} lacks {} elements", path_, entries_[current_].name, missing_);
+  if (::fsync(file_) != 0) base::fail("{}: {}", partial_, std::strerror(errno));
+  if (::rename(partial_.c_str(), path_.c_str()) != 0) base::fail("{}: {}", path_, std::strerror(errno));
+  ::close(std::exchange(file_, -1));
+  sync_folder(path_);
+}
+
+}  // namespace trireme::store
