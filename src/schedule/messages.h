@@ -19,17 +19,19 @@ struct Channel {
 
 struct Transfer {
   bool is_send;
-  int channel;           // index into Messages::channels
+  int channel;            // index into Messages::channels
   int microbatch, chunk;  // of the action that made it (send) or needs it (receive), on this stage
 };
 
 /// Per stage and action index k: `before[k]` is one group of transfers posted together before action k runs: the receives that
 /// action k needs and the sends of what action k-1 made. One more group at the end holds the sends of the last action.
 struct Messages {
-  std::vector<Channel> channels;                          // in the order in which communicators are made
+  std::vector<Channel> channels;                           // in the order in which communicators are made
   std::vector<std::vector<std::vector<Transfer>>> before;  // [p][actions + 1]
 };
 
+/// Model chunk c hands its output to c + 1 and the gradient of its input to c - 1. Neighbours on the same stage (p = 1) hand over
+/// in memory: no message.
 Messages derive_messages(const Schedule& schedule);
 
 }  // namespace trireme::schedule

@@ -2,7 +2,9 @@
 // the timeline draws it. Letters as in arXiv 2104.04473: p stages, v chunks a stage, m microbatches.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace trireme::schedule {
@@ -24,8 +26,19 @@ struct Schedule {
   std::vector<std::vector<Action>> actions;  // [p], each ends with optimizer_step
 };
 
+/// The kind an input file calls `name` ("gpipe", "1f1b"); nothing for a name that no schedule has.
+std::optional<Kind> kind_named(std::string_view name);
+std::string name_of(Kind kind);
+
+/// All names, in the order of the table, separated by ", ": for messages.
+std::string kind_names();
+
+/// Place of a stage's chunk among the p v chunks of the model, first layers first.
+constexpr int model_chunk(int stages, int stage, int chunk) { return chunk * stages + stage; }
+
 /// Pure. p, v, m >= 1; v = 1 for gpipe (section 2.2.1, figure 3) and 1f1b (section 2.2.1, figure 4 top).
 /// Backward passes run microbatches in the order 0 .. m-1 in every schedule.
+/// Throws base::Error (bad_input) that names the key of a value that will not do.
 Schedule make_schedule(Kind kind, int stages, int chunks, int microbatches);
 
 }  // namespace trireme::schedule

@@ -1,0 +1,88 @@
+#include "schedule/schedule.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+
+namespace trireme::schedule {
+namespace {
+
+using Actions = std::vector<Action>;
+
+/// What the makers below need: p, v, m. A maker lists the passes of one stage, without the optimizer step.
+struct Shape {
+  int stages, chunks, microbatches;
+};
+
+/// All forward passes, then all backward passes (figure 3).
+Actions gpipe(const Shape& shape, int /*stage*/) {
+  Actions actions;
+  for (int i = 0; i < shape.microbatches; ++i) actions.push_back({Act::forward, i});
+  for (int i = 0; i < shape.microbatches; ++i) actions.push_back({Act::backward, i});
+  return actions;
+}
+
+/// Warm-up forward passes until the first gradient can arrive, then one forward and one backward in turn, then the backward
+/// passes that are left (figure 4 top). With m < p the warm-up takes all there is.
+Actions one_f_one_b(const Shape& shape, int stage) {
+  const int warmup = std::min(shape.stages - stage - 1, shape.microbatches);
+  Actions actions;
+  for (int i = 0; i < warmup; ++i) actions.push_back({Act::forward, i});
+  for (int i = 0; i < shape.microbatches; ++i) {
+    if (warmup + i < shape.microbatches) actions.push_back({Act::forward, warmup + i});
+    actions.push_back({Act::backward, i});
+  }
+  return actions;
+}
+
+struct Form {
+  std::string_view name;
+  Kind kind;
+  Actions (*maker)(const Shape&, int stage);
+  int min_chunks, max_chunks;  // v
+};
+
+constexpr std::array forms = {
+    Form{"gpipe", Kind::gpipe, gpipe, 1, 1},
+    Form{"1f1b", Kind::one_f_one_b, one_f_one_b, 1, 1},
+};
+
+const Form& form_of(Kind kind) {
+  return *std::find_if(forms.begin(), forms.end(), [&](const Form& form) { return form.kind == kind; });
+}
+
+}  // namespace
+
+std::optional<Kind> kind_named(std::string_view name) {
+  for (const Form& form : forms)
+    if (form.name == name) return form.kind;
+  return std::nullopt;
+}
+
+std::string name_of(Kind kind) { return std::string(form_of(kind).name); }
+
+std::string kind_names() {
+  std::string names;
+  for (const Form& form : forms) names += (names.empty() ? "" : ", ") + std::string(form.name);
+  return names;
+}
+
+Schedule make_schedule(Kind kind, int stages, int chunks, int microbatches) {
+  const Form& form = form_of(kind);
+  if (stages < 1) base::refuse("parallel.pipeline = {}: at least 1 is needed", stages);
+  if (microbatches < 1) base::refuse("{} microbatches a pipeline and step: at least 1 is needed", microbatches);
+  if (chunks < form.min_chunks || chunks > form.max_chunks)
+    base::refuse("parallel.virtual = {}: the schedule {} runs with {}", chunks, form.name,
+                 form.min_chunks == form.max_chunks ? fmt::format("{}", form.min_chunks)
+                                                    : fmt::format("{} to {}", form.min_chunks, form.max_chunks));
+  const Shape shape{stages, chunks, microbatches};
+  Schedule schedule{kind, stages, chunks, microbatches, {}};
+  for (int stage = 0; stage < stages; ++stage) {
+    schedule.actions.push_back(form.maker(shape, stage));
+    schedule.actions.back().push_back({Act::optimizer_step});
+  }
+  return schedule;
+}
+
+}  // namespace trireme::schedule
