@@ -8,21 +8,26 @@
 namespace trireme::grid {
 
 enum class Traffic {
-  tp_all_reduce, tp_reduce_scatter, tp_all_gather,
-  pp_activation, pp_gradient,
-  dp_all_reduce, dp_reduce_scatter, dp_all_gather,
+  tp_all_reduce,
+  tp_reduce_scatter,
+  tp_all_gather,
+  pp_activation,
+  pp_gradient,
+  dp_all_reduce,
+  dp_reduce_scatter,
+  dp_all_gather,
   tied_embedding,
   control,  // start check, losses, norms, agreement
 };
 
 inline constexpr std::array<std::string_view, 10> traffic_names = {
-    "tp_all_reduce", "tp_reduce_scatter", "tp_all_gather", "pp_activation", "pp_gradient",
+    "tp_all_reduce", "tp_reduce_scatter", "tp_all_gather", "pp_activation",  "pp_gradient",
     "dp_all_reduce", "dp_reduce_scatter", "dp_all_gather", "tied_embedding", "control"};
 
 struct TrafficCount {
   std::int64_t calls = 0;
-  std::int64_t bytes = 0;   // sent by this rank
-  double seconds = 0;       // this rank spent waiting for it
+  std::int64_t bytes = 0;  // sent by this rank
+  double seconds = 0;      // this rank spent waiting for it
 };
 
 /// One rank's counts, by kind.

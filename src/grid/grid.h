@@ -1,0 +1,80 @@
+// The process grid: tensor x data x pipeline, and a communicator for each group of it.
+//
+// World rank = tensor + t (data + d pipeline): tensor ranks are neighbours, pipeline stages lie furthest apart.
+// For (p, t, d) = (2, 2, 2), stage 0 sending to stage 1 over channel 0:
+//
+//   rank  tensor data pipeline | tensor  data    pipeline  model        tied pair  channel 0
+//      0       0    0        0 | 0 1     0 2     0 4       0 1 4 5      0 4        0 4
+//      1       1    0        0 | 0 1     1 3     1 5       0 1 4 5      1 5        1 5
+//      2       0    1        0 | 2 3     0 2     2 6       2 3 6 7      2 6        2 6
+//      3       1    1        0 | 2 3     1 3     3 7       2 3 6 7      3 7        3 7
+//      4       0    0        1 | 4 5     4 6     0 4       0 1 4 5      0 4        0 4
+//      5       1    0        1 | 4 5     5 7     1 5       0 1 4 5      1 5        1 5
+//      6       0    1        1 | 6 7     4 6     2 6       2 3 6 7      2 6        2 6
+//      7       1    1        1 | 6 7     5 7     3 7       2 3 6 7      3 7        3 7
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "grid/communicator.h"
+#include "grid/world.h"
+
+namespace trireme::grid {
+
+/// Ranks along each axis: t, d, p.
+struct Shape {
+  int tensor = 1, data = 1, pipeline = 1;
+  int ranks() const { return tensor * data * pipeline; }
+};
+
+struct Coordinates {
+  int tensor = 0, data = 0, pipeline = 0;
+  bool operator==(const Coordinates&) const = default;
+};
+
+constexpr int rank_of(const Shape& shape, const Coordinates& at) {
+  return at.tensor + shape.tensor * (at.data + shape.data * at.pipeline);
+}
+
+constexpr Coordinates coordinates_of(const Shape& shape, int rank) {
+  return {rank % shape.tensor, rank / shape.tensor % shape.data, rank / (shape.tensor * shape.data)};
+}
+
+/// A first-in-first-out path from one stage to another one.
+struct ChannelSpec {
+  int sender, receiver;  // stages
+};
+
+class Grid {
+ public:
+  /// Every rank, with equal arguments. Makes all communicators in one fixed order and uses each once, so that no connection is
+  /// set up later. Throws std::logic_error if the shape does not have world.size() ranks or a channel's stages are not two of it.
+  Grid(World& world, const Shape& shape, const std::vector<ChannelSpec>& channels);
+
+  const Shape& shape() const { return shape_; }
+  const Coordinates& at() const { return at_; }
+  World& world() { return world_; }
+
+  /// Member = tensor coordinate; data coordinate; stage.
+  Communicator& tensor() { return *tensor_; }
+  Communicator& data() { return *data_; }
+  Communicator& pipeline() { return *pipeline_; }
+  /// All ranks of one data coordinate. Member = tensor + t stage.
+  Communicator& model() { return *model_; }
+  /// First stage (member 0) and last stage (member 1) of one pipeline. Only these have it, and only if p > 1.
+  Communicator& tied();
+  bool has_tied() const { return tied_ != nullptr; }
+  /// Sender (member 0) and receiver (member 1) of channel `i` of the list given. Only these stages have it.
+  Communicator& channel(std::size_t i);
+
+ private:
+  World& world_;
+  Shape shape_;
+  Coordinates at_;
+  std::unique_ptr<Communicator> tensor_, pipeline_, data_, tied_;
+  std::vector<std::unique_ptr<Communicator>> channels_;  // null where this stage is no end
+  std::unique_ptr<Communicator> model_;
+};
+
+}  // namespace trireme::grid

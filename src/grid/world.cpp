@@ -1,0 +1,163 @@
+#include "grid/world.h"
+
+#include <fmt/format.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "grid/mpi_check.h"
+#include "grid/mpi_communicator.h"
+
+namespace trireme::grid {
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+void print_error(const std::string& message) {
+  const std::string line = message + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  std::fflush(stderr);
+}
+
+/// Before there is a world that could agree: one message, from the process the launcher calls the first.
+[[noreturn]] void refuse_start(const std::string& message) {
+  bool first = true;
+  for (const char* name : {"PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"})
+    if (const char* value = std::getenv(name)) first = first && std::atoi(value) == 0;
+  if (first) print_error(message);
+  throw Agreed{base::Exit::bad_input};
+}
+
+// Texts travel as int32 words, zero-padded, since communicators carry numbers.
+std::vector<std::int32_t> to_words(const std::string& text, std::int64_t words) {
+  std::vector<std::int32_t> result(static_cast<std::size_t>(words));
+  if (!text.empty()) std::memcpy(result.data(), text.data(), text.size());
+  return result;
+}
+
+std::string to_text(const std::int32_t* words, std::int64_t bytes) {
+  return {reinterpret_cast<const char*>(words), static_cast<std::size_t>(bytes)};
+}
+
+}  // namespace
+
+void mpi_failed(int error, const char* call, const char* file, int line) {
+  std::array<char, MPI_MAX_ERROR_STRING> words{};
+  int length = 0, rank = -1;
+  MPI_Error_string(error, words.data(), &length);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  print_error(fmt::format("rank {} on {}: {}:{}: {} failed: {}", rank, host_name(), file, line, call, words.data()));
+  MPI_Abort(MPI_COMM_WORLD, static_cast<int>(base::Exit::failure));
+  std::abort();
+}
+
+std::optional<std::string> launcher_mismatch(int size, const std::function<const char*(const char*)>& variable) {
+  if (size > 1) return std::nullopt;
+  // The first that is set decides: mpiexec inside a job leaves the job's own variables as they are.
+  for (const char* name : {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}) {
+    const char* value = variable(name);
+    if (!value) continue;
+    const int expected = std::atoi(value);
+    if (expected <= 1) return std::nullopt;
+    return fmt::format(
+        "error: {}={}, but MPI sees one rank only: the launcher and this program's MPI do not speak to each other.\n"
+        "  under Slurm:  srun --mpi=pmi2 ...   (or export SLURM_MPI_TYPE=pmi2)\n"
+        "  otherwise:    the mpiexec of the MPI that the program was built with, for MPICH mpiexec.mpich -n {} ...",
+        name, expected, expected);
+  }
+  return std::nullopt;
+}
+
+World::Session::Session() {
+  int provided = 0;
+  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS) std::abort();
+  TRIREME_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  int size = 0;
+  TRIREME_MPI(MPI_Comm_size(MPI_COMM_WORLD, &size));
+  std::optional<std::string> refusal = launcher_mismatch(size, [](const char* name) { return std::getenv(name); });
+  if (provided < MPI_THREAD_MULTIPLE) refusal = "error: this MPI library has no MPI_THREAD_MULTIPLE, which the watchdog needs";
+  if (!refusal) return;
+  MPI_Finalize();
+  refuse_start(*refusal);
+}
+
+World::Session::~Session() { MPI_Finalize(); }
+
+World::World() : host_(host_name()) {
+  MPI_Comm all, node;
+  TRIREME_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &all));
+  everyone_ = std::make_unique<MpiCommunicator>(all, progress_, traffic_);
+  TRIREME_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank(), MPI_INFO_NULL, &node));
+  node_ = std::make_unique<MpiCommunicator>(node, progress_, traffic_);
+  std::int64_t lowest = rank();
+  node_->wait(node_->broadcast(kernels::view(lowest), 0, Traffic::control));
+  node_number_ = static_cast<int>(lowest);
+}
+
+World::~World() = default;
+
+void World::agree(const std::function<void()>& work) {
+  std::optional<base::Error> error;
+  try {
+    work();
+  } catch (const base::Error& thrown) {
+    error = thrown;
+  } catch (const std::exception& thrown) {
+    error.emplace(base::Exit::failure, fmt::format("rank {} on {}: {}", rank(), host_, thrown.what()));
+  }
+  // The maximum is the lowest failing rank's, with its status in the last eight bits.
+  const std::int64_t mine = error ? (std::int64_t{size() - rank()} << 8) + static_cast<int>(error->status()) : 0;
+  std::int64_t first = mine;
+  everyone_->wait(everyone_->all_reduce(kernels::view(first), Reduce::maximum, Traffic::control));
+  if (first == 0) return;
+  if (first == mine) print_error(error->what());
+  throw Agreed{static_cast<base::Exit>(first & 255)};
+}
+
+void World::broadcast(std::string& text, int root) {
+  auto bytes = static_cast<std::int64_t>(text.size());
+  everyone_->wait(everyone_->broadcast(kernels::view(bytes), root, Traffic::control));
+  std::vector<std::int32_t> words = to_words(rank() == root ? text : "", (bytes + 3) / 4);
+  everyone_->wait(everyone_->broadcast(kernels::view(words), root, Traffic::control));
+  text = to_text(words.data(), bytes);
+}
+
+std::vector<std::string> World::gather(const std::string& text) {
+  std::vector<std::int64_t> bytes(static_cast<std::size_t>(size()));
+  bytes[static_cast<std::size_t>(rank())] = static_cast<std::int64_t>(text.size());
+  everyone_->wait(everyone_->all_reduce(kernels::view(bytes), Reduce::maximum, Traffic::control));
+  std::vector<std::vector<std::int32_t>> words(rank() == 0 ? bytes.size() : 0);
+  std::vector<std::int32_t> mine = to_words(text, (std::ssize(text) + 3) / 4);
+  everyone_->begin_group();
+  for (std::size_t r = 1; r < words.size(); ++r) {
+    words[r].resize(static_cast<std::size_t>((bytes[r] + 3) / 4));
+    everyone_->receive(kernels::view(words[r]), static_cast<int>(r), Traffic::control);
+  }
+  if (rank() != 0) everyone_->send(kernels::view(mine), 0, Traffic::control);
+  everyone_->wait(everyone_->end_group());
+  if (rank() == 0) words[0] = mine;
+  std::vector<std::string> texts;
+  for (std::size_t r = 0; r < words.size(); ++r) texts.push_back(to_text(words[r].data(), bytes[r]));
+  return texts;
+}
+
+void World::barrier() {
+  std::int64_t token = 0;
+  everyone_->wait(everyone_->all_reduce(kernels::view(token), Reduce::maximum, Traffic::control));
+}
+
+void World::abort(base::Exit status, const std::string& message) const {
+  print_error(fmt::format("rank {} on {}: {}", rank(), host_, message));
+  MPI_Abort(MPI_COMM_WORLD, static_cast<int>(status));
+  std::abort();
+}
+
+}  // namespace trireme::grid

@@ -1,0 +1,76 @@
+// All ranks of the program, from MPI's start to its end, and what they agree on. Only the main thread may call these, but
+// `abort`.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "grid/communicator.h"
+#include "grid/progress.h"
+
+namespace trireme::grid {
+
+/// Thrown on every rank at once, after one of them has printed why: leave with `status`, by way of World's destructor.
+struct Agreed {
+  base::Exit status;
+};
+
+/// A launcher that does not speak this MPI's language starts N programs that each believe to be alone. Returns what to tell the
+/// user, or nothing when `size` is what the launcher's variables say. `variable` reads the environment: null if unset.
+std::optional<std::string> launcher_mismatch(int size, const std::function<const char*(const char*)>& variable);
+
+class World {
+ public:
+  /// Starts MPI with MPI_THREAD_MULTIPLE. Throws Agreed when the library gives less or the launcher started separate worlds.
+  World();
+  /// Finalizes MPI: all ranks must get here, so errors after the start are agreed, or end in abort().
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  int rank() const { return everyone_->rank(); }
+  int size() const { return everyone_->size(); }
+  const std::string& host() const { return host_; }
+  /// The node's number: the lowest rank on it. Host names need not be unique in containers.
+  int node() const { return node_number_; }
+  int node_rank() const { return node_->rank(); }
+  int node_size() const { return node_->size(); }
+
+  /// All ranks, in order; and those that share this rank's memory.
+  Communicator& everyone() { return *everyone_; }
+  Communicator& node_group() { return *node_; }
+  Progress& progress() { return progress_; }
+  /// Counts of all communicators of this rank.
+  TrafficTable& traffic() { return traffic_; }
+
+  /// Every rank: runs `work`; if it threw anywhere, the lowest rank where it did prints its message to standard error, and every
+  /// rank throws the same Agreed. `work` must not communicate after it may have failed on some ranks only.
+  void agree(const std::function<void()>& work);
+  /// Every rank: `text` becomes the root's.
+  void broadcast(std::string& text, int root = 0);
+  /// Every rank: the texts in rank order on rank 0, nothing elsewhere. Meant for short texts of similar length.
+  std::vector<std::string> gather(const std::string& text);
+  /// Every rank: returns when all have called.
+  void barrier();
+
+  /// Any rank and thread, alone: prints the message with rank and host, and ends all ranks with `status`.
+  [[noreturn]] void abort(base::Exit status, const std::string& message) const;
+
+ private:
+  /// First member, so that MPI ends last.
+  struct Session {
+    Session();
+    ~Session();
+  } session_;
+  std::string host_;
+  int node_number_ = 0;
+  Progress progress_;
+  TrafficTable traffic_;
+  std::unique_ptr<Communicator> everyone_, node_;
+};
+
+}  // namespace trireme::grid
