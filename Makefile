@@ -1,29 +1,88 @@
-# Trireme's entry points; `make help` lists them.
-PREFIX_BUILD = build
-B := $(PREFIX_BUILD)/$(if $(SAN),$(SAN),$(if $(DEBUG),debug,release))
-MPICXX ?= $(firstword $(shell command -v mpicxx.mpich mpicxx))
-MPIEXEC ?= $(firstword $(shell command -v mpiexec.mpich mpiexec))
-CXXFLAGS := -std=c++20 $(if $(DEBUG),-O0,-O3) -g -fopenmp -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Isrc -I. -MMD -MP \
-  $(if $(ARCH),-march=$(ARCH)) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -DTRIREME_NO_CLONES)
-LIBS := -lfmt -lopenblas -lxxhash -fopenmp $(if $(SAN),-fsanitize=$(SAN))
-SOURCES := $(filter-out src/main.cpp,$(wildcard src/*/*.cpp kernels/*.cpp kernels/cpu/*.cpp))
-OBJECTS := $(SOURCES:%.cpp=$B/%.o)
-UNIT := $(wildcard validation/unit/*.cpp)
-TESTS := $(UNIT:validation/unit/%.cpp=$B/test/%)
-Q := $(if $(V),,@)
+# Every entry point of the project. Sites without apt: say where things are, e.g.
+#   make MPICXX=mpicxx HDF5_HOME=/opt/hdf5 BLAS_LIBS="-L/opt/openblas/lib -lopenblas" ARCH=znver4
+ARCH       ?=            # -march of the host code; empty: portable, kernels choose their instructions when they start
+MPICXX     ?= $(firstword $(shell command -v mpicxx.mpich mpicxx) mpicxx)
+MPIEXEC    ?= $(firstword $(shell command -v mpiexec.mpich mpiexec) mpiexec)
+HDF5_HOME  ?=            # empty: pkg-config hdf5-mpich, then hdf5
+BLAS_LIBS  ?= -lopenblas
+CUDA_HOME  ?= /usr/local/cuda # the device build comes later: these three are not used yet
+NCCL_HOME  ?= /usr        # see CUDA_HOME
+CUDA_ARCHS ?= 80 90a      # see CUDA_HOME
+V ?=                     # 1: print the commands
+DEBUG ?=                 # 1: build/debug, unoptimised
+SAN ?=                   # address, undefined or thread: build/asan, build/ubsan, build/tsan
+T ?=                     # filter of test programs, e.g. T=kernels
 
-build: $B/trireme  ## build the program
-$B/trireme: $B/src/main.o $B/libtrireme.a
-	$(Q)$(MPICXX) -o $@ $^ $(LIBS)
-$B/libtrireme.a: $(OBJECTS)
-	$(Q)rm -f $@; ar rcs $@ $^
-$B/%.o: %.cpp Makefile
-	@mkdir -p $(@D); echo "c++  $<"
-	$(Q)$(MPICXX) $(CXXFLAGS) -c -o $@ $<
-$B/test/%: $B/validation/unit/%.o $B/libtrireme.a
+variant := $(or $(patsubst address,asan,$(patsubst undefined,ubsan,$(patsubst thread,tsan,$(strip $(SAN))))),$(if $(strip $(DEBUG)),debug,release))
+B       := build/$(variant)
+hdf5    := $(firstword $(shell for name in hdf5-mpich hdf5; do pkg-config --exists $$name 2>/dev/null && echo $$name; done))
+H5FLAGS := $(if $(strip $(HDF5_HOME)),-I$(strip $(HDF5_HOME))/include,$(shell pkg-config --cflags $(hdf5) 2>/dev/null))
+H5LIBS  := $(if $(strip $(HDF5_HOME)),-L$(strip $(HDF5_HOME))/lib -Wl$(,)-rpath$(,)$(strip $(HDF5_HOME))/lib -lhdf5,$(shell pkg-config --libs $(hdf5) 2>/dev/null))
+FLAGS   := -std=c++20 -g -fopenmp -Wall -Wextra -Wshadow -Wconversion -Isrc -I. $(H5FLAGS) \
+           $(if $(strip $(DEBUG)),-O0,-O3) $(if $(strip $(ARCH)),-march=$(strip $(ARCH))) \
+           $(if $(strip $(SAN)),-fsanitize=$(strip $(SAN)) -fno-omit-frame-pointer -DTRIREME_NO_CLONES)
+LIBS    := $(H5LIBS) $(BLAS_LIBS) -lfmt
+sources := $(filter-out src/main.cpp,$(wildcard src/*/*.cpp kernels/*.cpp kernels/cpu/*.cpp))
+tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit/*.np?.cpp))
+benches := $(patsubst validation/bench/%.cpp,$B/bench/%,$(wildcard validation/bench/*.cpp))
+say     = @printf '%-5s %s\n' $(1) $(2)
+Q       := $(if $(strip $(V)),,@)
+, := ,
+
+help:  ## this text
+	@sed -n 's/^\([a-z-]*\):.*##/  make \1 \t/p' Makefile | expand -t 24
+	@sed -n 's/^\([A-Z_0-9]*\) *?=\([^#]*\)# \(.*\)/  \1=\t\3/p' Makefile | expand -t 24
+deps:  ## install what is missing (apt, as root or by sudo), or say what to load
+	@MPICXX="$(MPICXX)" H5FLAGS="$(H5FLAGS)" .ci/deps
+build: $B/trireme  ## the program, build/release/trireme and the link build/trireme
+run: deps  ## train a small GPT on English text on 4 ranks
+	@$(MAKE) --no-print-directory build
+	@input/fetch_novels.sh data/novels
+	@test -f data/novels/train.idx || $B/trireme prepare data/novels/train.txt --output data/novels/train
+	@test -f data/novels/validation.idx || $B/trireme prepare data/novels/validation.txt --output data/novels/validation
+	$(MPIEXEC) -n 4 $B/trireme train input/novels.toml
+test: deps  ## build and run the tests; the last line counts them
+	@$(MAKE) --no-print-directory build $(tests)
+	@MPIEXEC="$(MPIEXEC)" validation/unit/run.sh $(foreach t,$(tests),$(if $(findstring $(strip $(T)),$(notdir $t)),$t))
+test-sanitize:  ## the tests under address and undefined-behaviour sanitizers
+	@$(MAKE) --no-print-directory test SAN=address
+	@$(MAKE) --no-print-directory test SAN=undefined
+bench: deps  ## rates of matrix products, of each kernel, of a whole step, in one run
+	@$(MAKE) --no-print-directory $(benches)
+	$(MPIEXEC) -n 1 $B/bench/kernels threads=1
+	$(MPIEXEC) -n 1 $B/bench/step threads=1
+lint: deps  ## format, what may include what, every header by itself
+	@MPICXX="$(MPICXX)" FLAGS="$(FLAGS)" .ci/lint
+format:  ## rewrite the sources in the project's format
+	$(Q)git ls-files '*.cpp' '*.h' | xargs clang-format -i
+clean:  ## remove build/
+	$(Q)rm -rf build
+
+# Objects depend on the flags, so that another ARCH or CUDA_HOME rebuilds.
+$B/flags: FORCE
+	@mkdir -p $B; echo '$(MPICXX) $(FLAGS) $(LIBS)' | cmp -s - $@ || echo '$(MPICXX) $(FLAGS) $(LIBS)' > $@
+$B/%.o: %.cpp $B/flags
+	$(call say,c++,$<)
 	@mkdir -p $(@D)
-	$(Q)$(MPICXX) -o $@ $^ -lgtest $(LIBS)
-tests: $(TESTS)
-.PRECIOUS: $B/%.o
-.PHONY: build tests
--include $(shell test -d $B && find $B -name '*.d')
+	$(Q)$(MPICXX) $(FLAGS) -MMD -MP -c -o $@ $<
+$B/libtrireme.a: $(sources:%.cpp=$B/%.o)
+	$(Q)rm -f $@ && ar rcs $@ $^
+$B/trireme: $B/src/main.o $B/libtrireme.a
+	$(call say,link,$@)
+	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ $(LIBS) && ln -sfn release/trireme build/trireme
+$B/test/%.np1: $B/validation/unit/%.np1.o $B/libtrireme.a
+	$(call say,link,$@)
+	@mkdir -p $(@D)
+	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ -lgtest -lgtest_main $(LIBS)
+$B/test/%: $B/validation/unit/%.o $B/libtrireme.a
+	$(call say,link,$@)
+	@mkdir -p $(@D)
+	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ -lgtest $(LIBS)
+$B/bench/%: $B/validation/bench/%.o $B/libtrireme.a
+	$(call say,link,$@)
+	@mkdir -p $(@D)
+	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ $(LIBS)
+FORCE:
+.PHONY: help deps build run test test-sanitize bench lint format clean FORCE
+.SECONDARY:
+-include $(shell find $B -name '*.d' 2>/dev/null)

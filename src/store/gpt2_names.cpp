@@ -92,7 +92,21 @@ Gpt2Weights::Gpt2Weights(const std::string& path, const std::vector<spec::Parame
     if (!known.contains(tensor.name) && !buffer)
       problems.push_back(fmt::format("{}: expected none, found {}", tensor.name, to_string(tensor.shape)));
   }
+  if (problems.empty() && file_.find("lm_head.weight") && !is_tied())
+    problems.push_back("lm_head.weight: expected the values of wte.weight (a tied output layer), found others");
   if (!problems.empty()) base::refuse("{} does not fit the model:\n  {}", path, fmt::join(problems, "\n  "));
+}
+
+bool Gpt2Weights::is_tied() const {
+  const std::string embedding = prefix_ + "wte.weight";
+  const Shape shape = file_.find(embedding)->shape, row{1, shape[1]};
+  std::vector<float> a(shape[1]), b(shape[1]);
+  for (std::int64_t i = 0; i < shape[0]; ++i) {
+    file_.read_hyperslab(embedding, {i, 0}, row, a.data());
+    file_.read_hyperslab("lm_head.weight", {i, 0}, row, b.data());
+    if (a != b) return false;
+  }
+  return true;
 }
 
 void Gpt2Weights::read(const spec::Parameter& parameter, const spec::Slice& slice, float* out) const {
@@ -112,15 +126,15 @@ std::vector<SafetensorsEntry> gpt2_entries(const std::vector<spec::Parameter>& p
   return entries;
 }
 
-std::vector<float> gpt2_order(const spec::Parameter& parameter, const std::vector<float>& values) {
+void write_gpt2(SafetensorsWriter& writer, const spec::Parameter& parameter, const std::vector<float>& values) {
   const Gpt2Name form = gpt2_name(parameter);
-  if (!form.transposed) return values;
+  if (!form.transposed) return writer.write(form.name, values.data(), std::ssize(values));
   const std::int64_t in = form.shape[0], out = form.shape[1];
-  std::vector<float> ordered(values.size());
-  for (std::int64_t i = 0; i < in; ++i)
-    for (std::int64_t o = 0; o < out; ++o)
-      ordered[static_cast<std::size_t>(i * out + o)] = values[static_cast<std::size_t>(o * in + i)];
-  return ordered;
+  std::vector<float> row(out);
+  for (std::int64_t i = 0; i < in; ++i) {
+    for (std::int64_t o = 0; o < out; ++o) row[o] = values[o * in + i];
+    writer.write(form.name, row.data(), out);
+  }
 }
 
 }  // namespace trireme::store

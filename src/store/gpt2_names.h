@@ -21,7 +21,7 @@ Gpt2Name gpt2_name(const spec::Parameter& parameter);
 
 /// A file of start weights, held against the parameter table when it is opened: missing tensors, unknown ones, wrong shapes and
 /// types are all named in one base::Error(bad_input). Names may carry the prefix "transformer."; the mask buffers attn.bias and
-/// attn.masked_bias and a tied lm_head.weight are passed over. Any rank may open and read alone.
+/// attn.masked_bias and an lm_head.weight equal to wte.weight are passed over. Any rank may open and read alone.
 class Gpt2Weights {
  public:
   Gpt2Weights(const std::string& path, const std::vector<spec::Parameter>& parameters);
@@ -30,13 +30,15 @@ class Gpt2Weights {
   void read(const spec::Parameter& parameter, const spec::Slice& slice, float* out) const;
 
  private:
+  bool is_tied() const;  // lm_head.weight equals wte.weight
+
   SafetensorsReader file_;
   std::string prefix_;
 };
 
 /// What SafetensorsWriter needs to write the table's parameters, in table order.
 std::vector<SafetensorsEntry> gpt2_entries(const std::vector<spec::Parameter>& parameters);
-/// A whole parameter, dense in the table's axes, in the order of the file.
-std::vector<float> gpt2_order(const spec::Parameter& parameter, const std::vector<float>& values);
+/// Appends a whole parameter, dense in the table's axes, in the order of the file; a transposed one row of the file by row.
+void write_gpt2(SafetensorsWriter& writer, const spec::Parameter& parameter, const std::vector<float>& values);
 
 }  // namespace trireme::store

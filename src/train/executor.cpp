@@ -95,7 +95,9 @@ PipelineExecutor::Sent PipelineExecutor::post(const Run& run, const Transfer& tr
   link.begin_group();
   if (transfer.is_send) {
     link.send(activation ? slot.output() : slot.gradient, 1 - link.rank(), kind);
-    return (activation ? state.output : state.gradient) = {&link, link.end_group()};
+    Sent& sent = activation ? state.output : state.gradient;
+    sent = {&link, link.end_group()};
+    return sent;
   }
   if (!activation) settle(state.gradient);
   link.receive(activation ? slot.input : slot.gradient, 1 - link.rank(), kind);

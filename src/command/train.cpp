@@ -1,0 +1,80 @@
+// trireme train INPUT [key=value ...]
+#include <CLI/CLI.hpp>
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "command/commands.h"
+#include "command/version.h"
+#include "config/check.h"
+#include "config/write.h"
+#include "grid/world.h"
+#include "train/loop.h"
+
+namespace trireme::command {
+namespace {
+
+struct Arguments {
+  std::string input;
+  std::vector<std::string> overrides;
+  std::string help;  // the text to print instead, when asked for
+};
+
+Arguments parse(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Trains a model. Runs under mpiexec or srun, one process a rank; d = ranks / (t p).", "trireme train");
+  app.add_option("INPUT", arguments.input, "the input file (TOML)")->required();
+  app.add_option("key=value", arguments.overrides, "values that override the file's, e.g. run.steps=20");
+  app.footer("Keys of the input file and of the command line:\n\n" + config::keys_text());
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    arguments.help = app.help();
+  } catch (const CLI::ParseError& error) {
+    base::refuse("trireme train: {}\nusage: trireme train INPUT [key=value ...]; trireme train --help lists the keys", error.what());
+  }
+  return arguments;
+}
+
+/// One rank opens the input file; all read the same text.
+config::Resolved read(grid::World& world, const Arguments& arguments) {
+  std::string text;
+  world.agree([&] {
+    if (world.rank() == 0) text = base::read_file(arguments.input);
+  });
+  world.broadcast(text);
+  config::Resolved resolved;
+  world.agree([&] {
+    resolved = config::read_config(arguments.input, text, arguments.overrides);
+    config::check_layout(resolved, world.size());
+  });
+  return resolved;
+}
+
+std::string banner(int argc, char** argv) {
+  std::string text = version_text() + "command: trireme";
+  for (int k = 0; k < argc; ++k) text += fmt::format(" {}", argv[k]);
+  return text + "\n";
+}
+
+}  // namespace
+
+int train(int argc, char** argv) {
+  grid::World world;
+  try {
+    Arguments arguments;
+    world.agree([&] { arguments = parse(argc, argv); });
+    if (!arguments.help.empty()) {
+      if (world.rank() == 0) fmt::print("{}", arguments.help);
+      return 0;
+    }
+    train::run_training(world, read(world, arguments), banner(argc, argv));
+    return 0;
+  } catch (const grid::Agreed&) {
+    throw;
+  } catch (const std::exception& error) {
+    world.abort(base::Exit::failure, error.what());  // one rank alone: the others may be waiting for it
+  }
+}
+
+}  // namespace trireme::command

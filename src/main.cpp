@@ -1,0 +1,69 @@
+// Dispatch of subcommands.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "command/commands.h"
+#include "command/version.h"
+#include "grid/world.h"
+
+namespace {
+
+using namespace trireme;
+
+struct Command {
+  std::string_view name;
+  int (*run)(int, char**);
+  std::string_view summary;
+};
+
+constexpr std::array commands = {
+    Command{"train", command::train, "train a model; under mpiexec or srun"},
+    Command{"prepare", command::prepare, "make token files from text"},
+    Command{"schedule", command::schedule, "show a pipeline schedule, its bubble and its memory"},
+};
+
+std::string usage() {
+  std::string text = "usage: trireme COMMAND ...; each has --help\n\n";
+  for (const Command& c : commands) text += fmt::format("  {:<10} {}\n", c.name, c.summary);
+  return text + "\n  --version  what this program was built with\n";
+}
+
+int dispatch(int argc, char** argv) {
+  const std::string_view name = argc > 1 ? argv[1] : "";
+  if (name == "--help" || name == "-h" || name == "--version") {
+    fmt::print("{}", name == "--version" ? command::version_text() : usage());
+    return 0;
+  }
+  const auto found = std::find_if(commands.begin(), commands.end(), [&](const Command& c) { return c.name == name; });
+  if (found != commands.end()) return found->run(argc - 1, argv + 1);
+  if (name.empty()) base::refuse("{}", usage());
+  std::vector<std::string> names;
+  for (const Command& c : commands) names.emplace_back(c.name);
+  const auto nearest = base::nearest_words(name, names);
+  base::refuse("trireme: unknown command '{}'{}\n{}", name,
+               nearest.empty() ? "" : fmt::format("; did you mean {}?", base::alternatives(nearest)), usage());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return dispatch(argc, argv);
+  } catch (const grid::Agreed& end) {  // already said, by one rank
+    return static_cast<int>(end.status);
+  } catch (const base::Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return static_cast<int>(error.status());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "trireme: {}\n", error.what());
+    return static_cast<int>(base::Exit::failure);
+  }
+}

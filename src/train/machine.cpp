@@ -1,0 +1,43 @@
+#include "train/machine.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "train/timers.h"
+
+namespace trireme::train {
+
+double measure_peak_flops(kernels::Kernels& kernels) {
+  constexpr std::int64_t n = 512;
+  std::vector<float> x(n * n, 1.0f), weight(n * n, 0.5f), y(n * n);
+  const auto product = [&] { kernels.linear({n, n, n}, kernels::view(x), kernels::view(weight), {}, kernels::view(y)); };
+  product();
+  double best = 1e30;
+  for (const double begin = now(); now() - begin < 0.05;) {
+    const double start = now();
+    product();
+    best = std::min(best, now() - start);
+  }
+  return 2.0 * n * n * n / best;
+}
+
+double available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  double kib = 0;
+  while (file >> word)
+    if (word == "MemAvailable:" && file >> kib) return kib * 1024;
+  return 0;
+}
+
+std::int64_t peak_resident_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} * 1024;
+}
+
+}  // namespace trireme::train

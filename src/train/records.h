@@ -1,0 +1,54 @@
+// What a run records for other programs: metrics.csv, a row a logged step, and summary.json, a row a rank.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/trainer.h"
+
+namespace trireme::train {
+
+struct StepRecord {
+  std::int64_t step = 0;  // counted from 1
+  std::int64_t samples = 0, tokens = 0;
+  StepResult result;
+  std::optional<double> validation_loss;
+  double loss_scale = 1;
+  double seconds = 0;  // of this step
+  double tokens_per_second = 0;
+  double model_tflops = 0, hardware_tflops = 0;  // a rank
+  std::int64_t peak_memory_bytes = 0;            // resident, the largest of the ranks
+  std::int64_t skipped = 0;
+  int threads = 1;
+};
+
+/// Appends rows, each at once on disk. Reals in the shortest form that reads back the same.
+class MetricsFile {
+ public:
+  explicit MetricsFile(std::string path);
+  /// Throws base::Error naming the file when the row could not be written.
+  void append(const StepRecord& record);
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+};
+
+/// What every rank knows of itself at the end, as columns of equal meaning on all ranks.
+struct RankColumn {
+  std::string group, name;  // e.g. "bytes", "tp_all_reduce"
+  double value;
+};
+std::vector<RankColumn> rank_columns(const Trainer& trainer, const grid::TrafficTable& traffic);
+
+/// Every rank: values [ranks][columns] on all of them.
+std::vector<std::vector<double>> gather_columns(const std::vector<RankColumn>& columns, grid::World& world);
+
+/// Text of summary.json.
+std::string summary_json(const std::vector<RankColumn>& columns, const std::vector<std::vector<double>>& values,
+                         const grid::Shape& shape);
+
+}  // namespace trireme::train

@@ -1,0 +1,88 @@
+#include "train/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+
+namespace trireme::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string holder() {
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  const char* job = std::getenv("SLURM_JOB_ID");
+  return fmt::format("host {}, process {}{}", host, getpid(), job ? fmt::format(", job {}", job) : "");
+}
+
+/// The lock's file descriptor, or -1 with errno. An flock lock ends with its holder, however that ends.
+int try_lock(const std::string& path, int flags) {
+  const int file = open(path.c_str(), flags | O_CLOEXEC, 0644);
+  if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0) return file;
+  const int error = errno;
+  close(file);
+  errno = error;
+  return -1;
+}
+
+[[noreturn]] void refuse_held(const std::string& path) {
+  base::refuse("run.directory = \"{}\": another run holds this folder ({}); wait for it, or choose another folder", path,
+               base::read_file(path + "/lock"));
+}
+
+}  // namespace
+
+void check_run_folder(const std::string& path) {
+  fs::path existing = fs::absolute(path);
+  std::error_code ignored;
+  while (!fs::exists(existing, ignored) && existing.has_parent_path() && existing != existing.parent_path())
+    existing = existing.parent_path();
+  if (!fs::is_directory(existing, ignored))
+    base::refuse("run.directory = \"{}\": {} is not a folder", path, existing.string());
+  if (access(existing.c_str(), W_OK | X_OK) != 0)
+    base::refuse("run.directory = \"{}\": cannot write in {}: {}", path, existing.string(), std::strerror(errno));
+  const int lock = try_lock(path + "/lock", O_RDWR);
+  if (lock >= 0) close(lock);
+  if (lock < 0 && errno == EWOULDBLOCK) refuse_held(path);
+}
+
+RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (error) base::refuse("run.directory = \"{}\": cannot make this folder: {}", path_, error.message());
+  lock_ = try_lock(file("lock"), O_RDWR | O_CREAT);
+  if (lock_ < 0 && errno == EWOULDBLOCK) refuse_held(path_);
+  if (lock_ < 0) base::refuse("{}: cannot lock: {}", file("lock"), std::strerror(errno));
+  const std::string text = holder();
+  if (ftruncate(lock_, 0) != 0 || ::write(lock_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    base::fail("{}: cannot write: {}", file("lock"), std::strerror(errno));
+  log_.open(file("log.txt"));
+  if (!log_) base::refuse("{}: cannot write: {}", file("log.txt"), std::strerror(errno));
+}
+
+RunFolder::~RunFolder() {
+  unlink(file("lock").c_str());
+  close(lock_);
+}
+
+void RunFolder::write(const std::string& name, const std::string& content) const {
+  base::write_file_atomically(file(name), content);
+}
+
+void RunFolder::print(const std::string& text) {
+  fmt::print("{}", text);
+  std::fflush(stdout);
+  log_ << text << std::flush;
+}
+
+}  // namespace trireme::train

@@ -1,0 +1,36 @@
+// The folder that a run leaves behind. World rank 0 alone touches it, so every member is for that rank.
+#pragma once
+
+#include <fstream>
+#include <string>
+
+#include "base/error.h"
+
+namespace trireme::train {
+
+/// Refuses (bad_input) a folder in which this process could not write, or that another running job holds. Changes nothing.
+void check_run_folder(const std::string& path);
+
+class RunFolder {
+ public:
+  /// Makes the folder and takes its lock: one job a folder, until this object or the process ends. A second start is refused
+  /// with the holder's host, process and job.
+  explicit RunFolder(std::string path);
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+  void write(const std::string& name, const std::string& content) const;
+  /// To standard output and log.txt.
+  void print(const std::string& text);
+  /// Replaces the file `status`: how the run ended, or "running", which stays when it is killed.
+  void write_status(const std::string& text) const { write("status", text + "\n"); }
+
+ private:
+  std::string path_;
+  int lock_ = -1;
+  std::ofstream log_;
+};
+
+}  // namespace trireme::train

@@ -1,0 +1,21 @@
+// Opens what a configuration trains on, and checks it.
+#pragma once
+
+#include <string>
+
+#include "config/config.h"
+#include "grid/world.h"
+#include "train/trainer.h"
+
+namespace trireme::train {
+
+struct OpenedSources {
+  Sources sources;
+  std::string yardstick;  // a line on the least loss to expect, for the start block; on rank 0
+};
+
+/// Every rank. Opens token files or the Markov source; rank 0 scans the ids of files up to 2^28 tokens (all ids are checked
+/// again as they are read). Mistakes are agreed: grid::Agreed(bad_input).
+OpenedSources open_sources(const config::Config& config, grid::World& world);
+
+}  // namespace trireme::train
