@@ -19,7 +19,7 @@ struct Rows {
   std::int64_t sequence = 0;  // positions held here
   std::int64_t batch = 0;     // samples of the microbatch, b
   std::int64_t first = 0;     // position of the first one in the sequence: not 0 on the ranks of sequence parallelism
-  std::int64_t count() const { return sequence * batch; }
+  constexpr std::int64_t count() const { return sequence * batch; }
 };
 
 /// Inverted dropout whose mask is a pure function of (key, sample, element), whatever the layout: element e of sample g is kept
