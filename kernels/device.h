@@ -1,9 +1,11 @@
 // Memory of one device and typed spans of it. The CPU form is host memory; streams and events come with the CUDA form.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace trireme::kernels {

@@ -4,7 +4,7 @@
 // n = s b rows of a microbatch, row i b + j being position i of sample j. Matrices are row-major and dense. Activations and
 // weights have the compute type (fp32 on the CPU); gradients of weights accumulate in fp32. "dx" is the gradient of the loss
 // with respect to x. Every operation is deterministic for a given number of threads, and runs in the order of the calls.
-// flops and bytes of each stand in cost.h.
+// flops and bytes of each stand in cost.h. A view of another type, or shorter than its shape, is a std::logic_error.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,16 @@ namespace trireme::kernels {
 struct Rows {
   std::int64_t sequence = 0;  // positions held here
   std::int64_t batch = 0;     // samples of the microbatch, b
-  std::int64_t count() const { return sequence * batch; }
+  std::int64_t first = 0;     // position of the first one in the sequence: not 0 on the ranks of sequence parallelism
+  constexpr std::int64_t count() const { return sequence * batch; }
 };
 
 /// Inverted dropout whose mask is a pure function of (key, sample, element), whatever the layout: element e of sample g is kept
 /// when word e % 4 of philox(key, g, e / 4) >= rate 2^32, and then scaled by 1 / (1 - rate). For a row of n columns e is
-/// (index of the row) * (n rounded up to a multiple of 4) + column; the index of the row is the position, in attention
-/// (global head) s + query position.
+/// (index of the row) * (n rounded up to a multiple of 4) + column; the index of the row is the position in the sequence, in
+/// attention (global head) s + query position.
 struct Dropout {
-  float rate = 0;                  // 0: none
+  float rate = 0;                  // 0: none; below 1
   std::uint64_t key = 0;           // base::stream_key(seed, site)
   std::uint64_t first_sample = 0;  // position in the run's sample order of the microbatch's sample 0
 };
@@ -50,7 +51,7 @@ struct VocabularyRange {
 
 struct AdamW {
   float learning_rate, beta1, beta2, epsilon, weight_decay;
-  float gradient_scale;      // clip factor times unscaling
+  float gradient_scale;            // clip factor times unscaling
   float correction1, correction2;  // 1 - beta1^k, 1 - beta2^k at step k >= 1
 };
 
@@ -82,8 +83,7 @@ class Kernels {
 
   // ---- layer norm, epsilon 1e-5
   /// y [n, h] = gain * (x - mean) / sqrt(var + 1e-5) + bias; mean, rstd [n] are kept for the backward pass
-  virtual void layer_norm(std::int64_t rows, std::int64_t hidden, View x, View gain, View bias, View y, View mean,
-                          View rstd) = 0;
+  virtual void layer_norm(std::int64_t rows, std::int64_t hidden, View x, View gain, View bias, View y, View mean, View rstd) = 0;
   /// The same with bias_residual before it: sum [n, h] = residual + dropout(x + linear_bias), y = layer norm of sum
   virtual void residual_layer_norm(Rows rows, std::int64_t hidden, View x, View linear_bias, Dropout dropout, View residual,
                                    View sum, View gain, View bias, View y, View mean, View rstd) = 0;

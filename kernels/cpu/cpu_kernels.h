@@ -1,0 +1,86 @@
+// The CPU form of Kernels, one class over the files of this folder.
+#pragma once
+
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "kernels/kernels.h"
+
+namespace trireme::kernels {
+
+/// The elements of a view that must hold `count` of them at least.
+inline float* floats(const View& v, std::int64_t count) {
+  if (v.count < count) throw std::logic_error(fmt::format("a view of {} elements where {} are needed", v.count, count));
+  return v.fp32();
+}
+inline const std::int32_t* indices(const View& v, std::int64_t count) {
+  if (v.count < count) throw std::logic_error(fmt::format("a view of {} indices where {} are needed", v.count, count));
+  return v.int32();
+}
+
+constexpr std::int64_t query_tile = 64;  // queries that attention works on at once
+
+/// C [m, n] = alpha op(A) op(B) + beta C, rows `lda`, `ldb`, `ldc` elements apart.
+struct Product {
+  bool transpose_a, transpose_b;
+  std::int64_t m, n, k;
+};
+void multiply(Product product, float alpha, const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta,
+              float* c, std::int64_t ldc);
+
+class CpuKernels final : public Kernels {
+ public:
+  explicit CpuKernels(CpuLimits limits);
+
+  void linear(LinearShape shape, View x, View weight, View bias, View y) override;
+  void linear_gelu(LinearShape shape, View x, View weight, View bias, View pre, View y) override;
+  void linear_residual(LinearShape shape, Rows rows, View x, View weight, View bias, Dropout dropout, View residual,
+                       View y) override;
+  void linear_input_gradient(LinearShape shape, View dy, View weight, View dx) override;
+  void linear_input_gradient_gelu(LinearShape shape, View dy, View weight, View pre, View dpre) override;
+  void linear_weight_gradient(LinearShape shape, View dy, View x, View dweight, View dbias) override;
+
+  void bias_residual(Rows rows, std::int64_t hidden, View x, View bias, Dropout dropout, View residual, View y) override;
+  void bias_residual_backward(Rows rows, std::int64_t hidden, View dy, Dropout dropout, View dx, View dbias) override;
+
+  void layer_norm(std::int64_t rows, std::int64_t hidden, View x, View gain, View bias, View y, View mean, View rstd) override;
+  void residual_layer_norm(Rows rows, std::int64_t hidden, View x, View linear_bias, Dropout dropout, View residual, View sum,
+                           View gain, View bias, View y, View mean, View rstd) override;
+  void layer_norm_backward(std::int64_t rows, std::int64_t hidden, View dy, View x, View gain, View mean, View rstd,
+                           View dresidual, View dx, View dgain, View dbias) override;
+
+  void attention(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum) override;
+  void attention_backward(AttentionShape shape, View dout, View qkv, View out, View log_sum, Dropout dropout, View dqkv) override;
+
+  void embedding(Rows rows, std::int64_t hidden, View tokens, View table, VocabularyRange range, View positions, Dropout dropout,
+                 View y) override;
+  void dropout(Rows rows, std::int64_t hidden, View x, Dropout dropout, View y) override;
+  void embedding_backward(Rows rows, std::int64_t hidden, View tokens, View dy, VocabularyRange range, View dtable,
+                          View dpositions) override;
+
+  void cross_entropy_maximum(std::int64_t rows, View logits, VocabularyRange range, View maximum) override;
+  void cross_entropy_sums(std::int64_t rows, View logits, VocabularyRange range, View targets, View maximum, View sums,
+                          View target_logits) override;
+  void cross_entropy_gradient(std::int64_t rows, View logits, VocabularyRange range, View targets, View sums, View target_logits,
+                              float scale, View losses) override;
+
+  void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment) override;
+  void add(View y, View x) override;
+  double squared_norm(View x) override;
+  double sum(View x) override;
+  std::int64_t non_finite_count(View x) override;
+
+ private:
+  void column_sums(std::int64_t rows, std::int64_t columns, const float* x, float* sums) const;
+  double sum_of_parts(View x, double (*part)(std::int64_t, const float*));
+  void check(AttentionShape shape) const;
+  float* attention_scratch(std::int64_t sequence) const;
+
+  CpuLimits limits_;
+  std::unique_ptr<Device> device_;
+  Arena arena_;
+  View attention_, product_, partial_;  // scratch: of attention [threads, ...], of one product, of a reduction
+};
+
+}  // namespace trireme::kernels

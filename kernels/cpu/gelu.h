@@ -1,0 +1,20 @@
+// GELU in its tanh form (Hendrycks and Gimpel, 2016): x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3). As
+// (1 + tanh u)/2 = 1 / (1 + e^-2u) =: g, it is x g, without cancellation, and its derivative g + x g (1 - g) 2u'.
+#pragma once
+
+#include "kernels/cpu/simd.h"
+
+namespace trireme::kernels {
+
+constexpr float gelu_linear = 1.59576912160573071f;  // 2 sqrt(2/pi)
+constexpr float gelu_cubic = 1.59576912160573071f * 0.044715f;
+
+TRIREME_INLINE float gelu(float x) { return x * logistic(x * (gelu_linear + gelu_cubic * (x * x))); }
+
+TRIREME_INLINE float gelu_derivative(float x) {
+  const float square = x * x;
+  const float g = logistic(x * (gelu_linear + gelu_cubic * square));
+  return g + x * g * (1.0f - g) * (gelu_linear + 3.0f * gelu_cubic * square);
+}
+
+}  // namespace trireme::kernels

@@ -1,0 +1,67 @@
+#include "kernels/device.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace trireme::kernels {
+namespace {
+
+constexpr std::int64_t alignment = 64;           // bytes: a cache line, and the widest vector
+constexpr std::int64_t block_bytes = 1LL << 21;  // the least that is asked of the device at once: one huge page
+
+const char* name_of(DType type) {
+  switch (type) {
+    case DType::fp32:
+      return "fp32";
+    case DType::fp64:
+      return "fp64";
+    case DType::int32:
+      return "int32";
+    case DType::int64:
+      return "int64";
+  }
+  return "unknown";
+}
+
+template <class T>
+T* typed(const View& v, DType type) {
+  if (v.type != type) throw std::logic_error(fmt::format("a view of {} read as {}", name_of(v.type), name_of(type)));
+  return static_cast<T*>(v.data);
+}
+
+constexpr std::int64_t round_up(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+}  // namespace
+
+View View::slice(std::int64_t first, std::int64_t n) const {
+  if (first < 0 || n < 0 || first > count - n)
+    throw std::out_of_range(fmt::format("elements {} .. {} of a view of {}", first, first + n - 1, count));
+  return {static_cast<std::byte*>(data) + first * bytes_of(type), n, type};
+}
+
+float* View::fp32() const { return typed<float>(*this, DType::fp32); }
+double* View::fp64() const { return typed<double>(*this, DType::fp64); }
+std::int32_t* View::int32() const { return typed<std::int32_t>(*this, DType::int32); }
+std::int64_t* View::int64() const { return typed<std::int64_t>(*this, DType::int64); }
+
+Arena::~Arena() {
+  for (const Block& block : blocks_) device_.release(block.memory, block.size);
+}
+
+View Arena::take(DType type, std::int64_t count) {
+  if (sealed_) throw std::logic_error(fmt::format("arena {} is sealed: {} more elements asked of it", name_, count));
+  const std::int64_t bytes = round_up(count * bytes_of(type), alignment);
+  if (blocks_.empty() || blocks_.back().size - blocks_.back().used < bytes) {
+    const std::int64_t size = std::max(bytes, block_bytes);
+    blocks_.push_back({static_cast<std::byte*>(device_.allocate(size)), size, 0});
+  }
+  Block& block = blocks_.back();
+  const View taken{block.memory + block.used, count, type};
+  block.used += bytes;
+  used_ += bytes;
+  return taken;
+}
+
+}  // namespace trireme::kernels

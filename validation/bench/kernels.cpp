@@ -1,0 +1,249 @@
+// Time of every kernel in one training step of a GPT, against the bare matrix products of the same step:
+//   kernels [layers=6 hidden=384 heads=6 sequence=256 batch=4 vocabulary=256 dropout=0 threads=1 repeats=15]
+// ms is the median of the calls; rates follow cost.h. The products alone are measured between the kernels, in the same run,
+// so that a change of the machine's clock moves both. Last lines: the step, and the share of the products' rate that it keeps.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/philox.h"
+#include "kernels/cost.h"
+#include "kernels/kernels.h"
+
+namespace {
+
+using namespace trireme::kernels;
+using cost::Cost;
+
+struct Settings {
+  std::map<std::string, std::int64_t> values = {{"layers", 6},     {"hidden", 384}, {"heads", 6},
+                                                {"sequence", 256}, {"batch", 4},    {"vocabulary", 256},
+                                                {"dropout", 0},    {"threads", 1},  {"repeats", 15}};
+  std::int64_t operator[](const char* key) const { return values.at(key); }
+};
+
+bool read(Settings& settings, int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const std::size_t equals = argument.find('=');
+    const auto found = settings.values.find(argument.substr(0, equals));
+    if (equals == std::string::npos || found == settings.values.end()) return false;
+    const char *first = argument.data() + equals + 1, *last = argument.data() + argument.size();
+    const auto [end, error] = std::from_chars(first, last, found->second);
+    if (error != std::errc{} || end != last || found->second < 0) return false;
+  }
+  return true;
+}
+
+/// One kernel of the step: `count` calls a step of a training step.
+struct Entry {
+  std::string name;
+  double count;
+  Cost cost;
+  std::function<void()> call;
+  bool product;  // the bare matrix product that a kernel above contains
+  std::vector<double> seconds = {};
+
+  double median() const {
+    std::vector<double> sorted = seconds;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[sorted.size() / 2];
+  }
+};
+
+/// Rounds over all kernels, so that each finds the caches as another one leaves them.
+void measure(std::vector<Entry>& entries, std::int64_t repeats) {
+  for (std::int64_t round = -2; round < repeats; ++round)
+    for (Entry& entry : entries) {
+      const auto begin = std::chrono::steady_clock::now();
+      entry.call();
+      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+      if (round >= 0) entry.seconds.push_back(elapsed.count());
+    }
+}
+
+void print(const std::vector<Entry>& entries) {
+  double product_flops = 0, product_seconds = 0, step_flops = 0, step_seconds = 0;
+  fmt::print("{:<38}{:>8}{:>10}{:>10}{:>8}{:>12}\n", "kernel", "calls", "ms", "GFLOP/s", "GB/s", "ms a step");
+  for (const Entry& entry : entries) {
+    const double seconds = entry.median();
+    fmt::print("{:<38}{:>8}{:>10.3f}{:>10.1f}{:>8.1f}{:>12.2f}\n", entry.name, entry.count, seconds * 1e3,
+               entry.cost.flops / seconds * 1e-9, entry.cost.bytes / seconds * 1e-9, entry.count * seconds * 1e3);
+    (entry.product ? product_flops : step_flops) += entry.count * entry.cost.flops;
+    (entry.product ? product_seconds : step_seconds) += entry.count * seconds;
+  }
+  const double product_rate = product_flops / product_seconds * 1e-9, step_rate = step_flops / step_seconds * 1e-9;
+  fmt::print("matrix products alone {:.1f} GFLOP/s in {:.2f} ms; step of the kernels {:.1f} GFLOP/s in {:.2f} ms; ratio {:.3f}\n",
+             product_rate, product_seconds * 1e3, step_rate, step_seconds * 1e3, step_rate / product_rate);
+}
+
+/// Buffers and kernels of one layer's shapes; every layer does the same work.
+class Step {
+ public:
+  explicit Step(const Settings& s)
+      : kernels_(make_cpu_kernels({static_cast<int>(s["threads"]), s["sequence"], s["hidden"] / s["heads"]})),
+        rows_{s["sequence"], s["batch"]},
+        h_(s["hidden"]),
+        layers_(static_cast<double>(s["layers"])),
+        range_{0, s["vocabulary"], (s["vocabulary"] + 127) / 128 * 128},
+        attention_{rows_, s["heads"], h_ / s["heads"], 0},
+        dropout_{static_cast<float>(s["dropout"]) / 100, 42, 0},
+        parameters_(s["layers"] * (12 * h_ + 13) * h_ + (range_.rows + rows_.sequence + 2) * h_) {
+    for (std::int64_t i = 0; i < n(); ++i) {
+      const auto word = trireme::base::philox(1, 0, static_cast<std::uint64_t>(i))[0];
+      tokens_.int32()[i] = static_cast<std::int32_t>(word % static_cast<std::uint32_t>(range_.valid));
+    }
+  }
+
+  std::vector<Entry> entries() {
+    add_product("product of qkv", {n(), h_, 3 * h_});
+    add_product("product of attention output", {n(), h_, h_});
+    add_product("product of MLP 1", {n(), h_, 4 * h_});
+    add_product("product of MLP 2", {n(), 4 * h_, h_});
+    add_product("product of logits", {n(), h_, range_.rows}, 1);
+    embedding();
+    layer();
+    head();
+    optimizer();
+    return std::move(entries_);
+  }
+
+ private:
+  std::int64_t n() const { return rows_.count(); }
+  View random(std::int64_t count, double scale) {
+    const View v = arena_.take(DType::fp32, count);
+    for (std::int64_t i = 0; i < count; ++i)
+      v.fp32()[i] = static_cast<float>(
+          scale * (trireme::base::uniform(trireme::base::philox(2, 0, static_cast<std::uint64_t>(i))[0]) - 0.5));
+    return v;
+  }
+  View wide(double scale = 1) { return random(n() * std::max(4 * h_, range_.rows), scale); }
+  void add(std::string name, double count, Cost cost, std::function<void()> call, bool product = false) {
+    entries_.push_back({std::move(name), count, cost, std::move(call), product});
+  }
+  /// The three products of a linear layer, each as the step makes it
+  void add_product(const std::string& name, LinearShape shape, double count = 0) {
+    const double calls = count > 0 ? count : layers_;
+    add(
+        name + ", forward", calls, cost::product(shape, 4), [=, this] { kernels_->linear(shape, x_, weight_, {}, y_); }, true);
+    add(
+        name + ", input gradient", calls, cost::product(shape, 4),
+        [=, this] { kernels_->linear_input_gradient(shape, y_, weight_, dx_); }, true);
+    add(
+        name + ", weight gradient", calls, cost::product(shape, 4),
+        [=, this] { kernels_->linear_weight_gradient(shape, y_, x_, dweight_, {}); }, true);
+  }
+  void linear_backward(const std::string& name, LinearShape shape) {
+    add(name + " input gradient", layers_, cost::linear_input_gradient(shape),
+        [=, this] { kernels_->linear_input_gradient(shape, y_, weight_, dx_); });
+    add(name + " weight gradient", layers_, cost::linear_weight_gradient(shape),
+        [=, this] { kernels_->linear_weight_gradient(shape, y_, x_, dweight_, dbias_); });
+  }
+  void embedding();
+  void layer();
+  void head();
+  void optimizer();
+
+  std::unique_ptr<Device> device_ = make_cpu_device();
+  Arena arena_{*device_, "bench"};
+  std::unique_ptr<Kernels> kernels_;
+  Rows rows_;
+  std::int64_t h_;
+  double layers_;
+  VocabularyRange range_;
+  AttentionShape attention_;
+  Dropout dropout_;
+  std::int64_t parameters_;
+  View tokens_ = arena_.take(DType::int32, n());
+  View x_ = wide(), y_ = wide(), dx_ = wide(), residual_ = wide(), pre_ = wide(4);
+  View weight_ = random(std::max(range_.rows, 4 * h_) * h_, 0.1), dweight_ = random(weight_.count, 1);
+  View bias_ = random(std::max(range_.rows, 4 * h_), 1), dbias_ = random(bias_.count, 1);
+  View mean_ = random(n(), 1), rstd_ = random(n(), 1), log_sum_ = random(n() * attention_.heads, 1);
+  View positions_ = random(rows_.sequence * h_, 1), dpositions_ = random(positions_.count, 1);
+  View logits_ = random(n() * range_.rows, 8), maximum_ = random(n(), 1), sums_ = random(n(), 1), losses_ = random(n(), 1);
+  View parameter_ = random(parameters_, 1), gradient_ = random(parameters_, 1), first_ = random(parameters_, 1);
+  View second_ = arena_.take(DType::fp32, parameters_);
+  std::vector<Entry> entries_;
+};
+
+void Step::embedding() {
+  add("embedding", 1, cost::embedding(rows_, h_),
+      [this] { kernels_->embedding(rows_, h_, tokens_, weight_, range_, positions_, dropout_, y_); });
+  add("embedding backward", 1, cost::embedding_backward(rows_, h_),
+      [this] { kernels_->embedding_backward(rows_, h_, tokens_, y_, range_, dweight_, dpositions_); });
+}
+
+void Step::layer() {
+  const LinearShape qkv{n(), h_, 3 * h_}, projection{n(), h_, h_}, first{n(), h_, 4 * h_}, second{n(), 4 * h_, h_};
+  add("layer_norm", 2 * layers_ + 1, cost::layer_norm(n(), h_),
+      [this] { kernels_->layer_norm(n(), h_, x_, bias_, bias_, y_, mean_, rstd_); });
+  add("qkv linear", layers_, cost::linear(qkv), [=, this] { kernels_->linear(qkv, x_, weight_, bias_, y_); });
+  add("attention", layers_, cost::attention(attention_), [this] { kernels_->attention(attention_, x_, dropout_, y_, log_sum_); });
+  add("projection linear_residual", layers_, cost::linear_residual(projection),
+      [=, this] { kernels_->linear_residual(projection, rows_, x_, weight_, bias_, dropout_, residual_, y_); });
+  add("MLP 1 linear_gelu", layers_, cost::linear_gelu(first),
+      [=, this] { kernels_->linear_gelu(first, x_, weight_, bias_, pre_, y_); });
+  add("MLP 2 linear_residual", layers_, cost::linear_residual(second),
+      [=, this] { kernels_->linear_residual(second, rows_, x_, weight_, bias_, dropout_, residual_, y_); });
+  add("bias_residual backward", 2 * layers_, cost::bias_residual_backward(rows_, h_),
+      [this] { kernels_->bias_residual_backward(rows_, h_, y_, dropout_, y_, dbias_); });
+  add("MLP 2 input gradient gelu", layers_, cost::linear_input_gradient_gelu(second),
+      [=, this] { kernels_->linear_input_gradient_gelu(second, y_, weight_, pre_, dx_); });
+  add("MLP 2 weight gradient", layers_, cost::linear_weight_gradient(second),
+      [=, this] { kernels_->linear_weight_gradient(second, y_, x_, dweight_, {}); });
+  linear_backward("MLP 1", first);
+  add("projection input gradient", layers_, cost::linear_input_gradient(projection),
+      [=, this] { kernels_->linear_input_gradient(projection, y_, weight_, dx_); });
+  add("projection weight gradient", layers_, cost::linear_weight_gradient(projection),
+      [=, this] { kernels_->linear_weight_gradient(projection, y_, x_, dweight_, {}); });
+  add("attention backward", layers_, cost::attention_backward(attention_),
+      [this] { kernels_->attention_backward(attention_, residual_, x_, y_, log_sum_, dropout_, dx_); });
+  linear_backward("qkv", qkv);
+  add("layer_norm backward", 2 * layers_ + 1, cost::layer_norm_backward(n(), h_),
+      [this] { kernels_->layer_norm_backward(n(), h_, y_, x_, bias_, mean_, rstd_, dx_, dx_, dweight_, dbias_); });
+}
+
+void Step::head() {
+  const LinearShape shape{n(), h_, range_.rows};
+  add("logits linear", 1, cost::linear(shape), [=, this] { kernels_->linear(shape, x_, weight_, {}, logits_); });
+  add("cross_entropy_maximum", 1, cost::cross_entropy_maximum(n(), range_),
+      [this] { kernels_->cross_entropy_maximum(n(), logits_, range_, maximum_); });
+  add("cross_entropy_sums", 1, cost::cross_entropy_sums(n(), range_),
+      [this] { kernels_->cross_entropy_sums(n(), logits_, range_, tokens_, maximum_, sums_, rstd_); });
+  add("cross_entropy_gradient", 1, cost::cross_entropy_gradient(n(), range_),
+      [this] { kernels_->cross_entropy_gradient(n(), logits_, range_, tokens_, sums_, rstd_, 1, losses_); });
+  add("logits input gradient", 1, cost::linear_input_gradient(shape),
+      [=, this] { kernels_->linear_input_gradient(shape, logits_, weight_, dx_); });
+  add("logits weight gradient", 1, cost::linear_weight_gradient(shape),
+      [=, this] { kernels_->linear_weight_gradient(shape, logits_, x_, dweight_, {}); });
+}
+
+void Step::optimizer() {
+  add("squared_norm", 1, cost::squared_norm(parameters_), [this] { kernels_->squared_norm(gradient_); });
+  add("adamw", 1, cost::adamw(parameters_), [this] {
+    kernels_->adamw({1e-4f, 0.9f, 0.95f, 1e-8f, 0.1f, 1, 0.5f, 0.5f}, parameter_, gradient_, first_, second_);
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  if (!read(settings, argc, argv)) {
+    fmt::print(stderr, "usage: kernels [key=value ...] with the keys and defaults\n");
+    for (const auto& [key, value] : settings.values) fmt::print(stderr, "  {}={}\n", key, value);
+    return 2;
+  }
+  Step step(settings);
+  std::vector<Entry> entries = step.entries();
+  measure(entries, std::max<std::int64_t>(settings["repeats"], 1));
+  print(entries);
+  return 0;
+}
