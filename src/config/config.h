@@ -16,6 +16,7 @@ struct Model {
   std::int64_t vocabulary = 0;  // V
   double dropout = 0;
   std::string initial;  // a .safetensors file to start from; empty: N(0, 0.02)
+  bool operator==(const Model&) const = default;
 };
 
 struct Parallel {
@@ -28,12 +29,14 @@ struct Parallel {
   bool scatter_gather = false;
   std::string recompute = "none";
   std::int64_t zero = 0;
+  bool operator==(const Parallel&) const = default;
 };
 
 struct Batch {
   std::int64_t global = 0;  // B, samples a step
   std::int64_t micro = 1;   // b
   std::int64_t ramp_start = 0, ramp_increment = 0, ramp_samples = 0;
+  bool operator==(const Batch&) const = default;
 };
 
 struct Precision {
@@ -44,6 +47,7 @@ struct Precision {
   std::int64_t hysteresis = 2;
   double minimum_scale = 1;
   std::int64_t maximum_skips = 20;
+  bool operator==(const Precision&) const = default;
 };
 
 struct Optimizer {
@@ -56,6 +60,7 @@ struct Optimizer {
   double beta2 = 0.95;
   double epsilon = 1e-8;
   double clip = 1;  // 0: off
+  bool operator==(const Optimizer&) const = default;
 };
 
 struct Data {
@@ -64,6 +69,7 @@ struct Data {
   bool shuffle = true;
   std::string order = "philox";
   bool synthetic = false;
+  bool operator==(const Data&) const = default;
 };
 
 struct Run {
@@ -81,24 +87,29 @@ struct Run {
   std::string final_weights;           // a .safetensors file to write
   std::int64_t check_copies_every = 0;
   bool reproducible = false;
+  bool operator==(const Run&) const = default;
 };
 
 struct Kernels {
   std::string gemm = "own";
+  bool operator==(const Kernels&) const = default;
 };
 
 struct Placement {
   bool strict = false;
   bool oversubscribe = false;
+  bool operator==(const Placement&) const = default;
 };
 
 struct Checkpoint {
   std::int64_t every = 0;
   std::int64_t keep = 2;
+  bool operator==(const Checkpoint&) const = default;
 };
 
 struct Trace {
   std::string steps;
+  bool operator==(const Trace&) const = default;
 };
 
 struct Config {
@@ -113,6 +124,7 @@ struct Config {
   Placement placement;
   Checkpoint checkpoint;
   Trace trace;
+  bool operator==(const Config&) const = default;
 };
 
 }  // namespace trireme::config

@@ -1,0 +1,110 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "base/error.h"
+
+namespace trireme::base {
+namespace {
+
+class Descriptor {
+ public:
+  Descriptor(const std::string& path, int flags, Exit status) : number_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
+    if (number_ < 0) throw Error(status, fmt::format("{}: cannot open: {}", path, std::strerror(errno)));
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int get() const { return number_; }
+  /// Some file systems report a failed write only here.
+  int close() { return ::close(std::exchange(number_, -1)); }
+
+ private:
+  int number_;
+};
+
+void write_and_sync(const std::string& path, std::string_view content) {
+  Descriptor file(path, O_WRONLY | O_CREAT | O_TRUNC, Exit::failure);
+  while (!content.empty()) {
+    const ssize_t written = ::write(file.get(), content.data(), content.size());
+    if (written >= 0) {
+      content.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno != EINTR) {
+      fail("{}: cannot write: {}", path, std::strerror(errno));
+    }
+  }
+  if (::fsync(file.get()) != 0 || file.close() != 0) fail("{}: cannot write: {}", path, std::strerror(errno));
+}
+
+void sync_folder(const std::string& folder) {
+  Descriptor directory(folder, O_RDONLY | O_DIRECTORY, Exit::failure);
+  // EINVAL: a file system that cannot sync folders; there is nothing better to do.
+  if (::fsync(directory.get()) != 0 && errno != EINVAL) fail("{}: cannot sync: {}", folder, std::strerror(errno));
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  Descriptor file(path, O_RDONLY, Exit::bad_input);
+  std::string content;
+  char buffer[65536];
+  for (;;) {
+    const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
+    if (got == 0) return content;
+    if (got > 0) {
+      content.append(buffer, static_cast<std::size_t>(got));
+    } else if (errno != EINTR) {
+      throw Error(errno == EISDIR ? Exit::bad_input : Exit::failure,
+                  fmt::format("{}: cannot read: {}", path, std::strerror(errno)));
+    }
+  }
+}
+
+void write_file_atomically(const std::string& path, std::string_view content) {
+  const std::string temporary = path + ".partial";
+  try {
+    write_and_sync(temporary, content);
+    if (std::rename(temporary.c_str(), path.c_str()) != 0) fail("{}: cannot replace: {}", path, std::strerror(errno));
+  } catch (const Error&) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  const auto folder = std::filesystem::path(path).parent_path();
+  sync_folder(folder.empty() ? "." : folder.string());
+}
+
+MappedFile::MappedFile(const std::string& path) {
+  Descriptor file(path, O_RDONLY, Exit::bad_input);
+  struct stat status = {};
+  if (::fstat(file.get(), &status) != 0) fail("{}: cannot stat: {}", path, std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) refuse("{}: not a regular file", path);
+  if (status.st_size == 0) return;
+  const auto size = static_cast<std::size_t>(status.st_size);
+  void* const memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+  if (memory == MAP_FAILED) fail("{}: cannot map: {}", path, std::strerror(errno));
+  bytes_ = {static_cast<const std::byte*>(memory), size};
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+}  // namespace trireme::base

@@ -1,0 +1,59 @@
+#include "base/text.h"
+
+#include <algorithm>
+
+namespace trireme::base {
+
+int edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<int>> d(a.size() + 1, std::vector<int>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = static_cast<int>(i);
+  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = static_cast<int>(j);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
+std::vector<std::string> nearest_words(std::string_view word, const std::vector<std::string>& candidates) {
+  int best = std::clamp(static_cast<int>(word.size()) / 2, 1, 3);
+  std::vector<std::string> nearest;
+  for (const auto& candidate : candidates) {
+    const int distance = edit_distance(word, candidate);
+    if (distance < best) nearest.clear();
+    best = std::min(best, distance);
+    if (distance == best) nearest.push_back(candidate);
+  }
+  return nearest;
+}
+
+std::string alternatives(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " or " : ", ";
+    text += words[i];
+  }
+  return text;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const auto first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> pieces;
+  if (trimmed(text).empty()) return pieces;
+  for (;;) {
+    const auto end = text.find(separator);
+    pieces.emplace_back(trimmed(text.substr(0, end)));
+    if (end == std::string_view::npos) return pieces;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace trireme::base

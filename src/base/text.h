@@ -1,0 +1,25 @@
+// Words in messages: how far apart two are, which are nearest, how to list them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trireme::base {
+
+/// Damerau-Levenshtein distance (optimal string alignment): insertions, deletions, substitutions and swaps of neighbours, in
+/// bytes.
+int edit_distance(std::string_view a, std::string_view b);
+
+/// All of `candidates` at the smallest distance from `word`, in their order; none when that is above 3 or half the word's length.
+std::vector<std::string> nearest_words(std::string_view word, const std::vector<std::string>& candidates);
+
+/// "a, b or c"
+std::string alternatives(const std::vector<std::string>& words);
+
+std::string_view trimmed(std::string_view text);
+
+/// The pieces between the separators, trimmed. An empty text has none.
+std::vector<std::string> split(std::string_view text, char separator);
+
+}  // namespace trireme::base

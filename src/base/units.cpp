@@ -1,0 +1,176 @@
+#include "base/units.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace trireme::base {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Without underscores; each must stand between two digits.
+std::string without_underscores(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '_') {
+      plain += text[i];
+    } else if (i == 0 || i + 1 == text.size() || !is_digit(text[i - 1]) || !is_digit(text[i + 1])) {
+      refuse("'{}' is not a number", text);
+    }
+  }
+  return plain;
+}
+
+std::string take_digits(std::string_view& text) {
+  const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
+  std::string digits(text.begin(), end);
+  text.remove_prefix(digits.size());
+  return digits;
+}
+
+bool take(std::string_view& text, std::string_view characters) {
+  const bool found = !text.empty() && characters.find(text.front()) != std::string_view::npos;
+  if (found) text.remove_prefix(1);
+  return found;
+}
+
+/// digits * 10^shift as the digits of a whole number.
+std::string shifted(std::string digits, std::int64_t shift, std::string_view text) {
+  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size()));
+  if (digits.empty()) return "0";
+  for (; shift < 0; ++shift) {
+    if (digits.back() != '0') refuse("'{}' is not a whole number", text);
+    digits.pop_back();
+  }
+  if (shift > 19) refuse("'{}' does not fit into 64 bits", text);
+  return digits + std::string(static_cast<std::size_t>(shift), '0');
+}
+
+/// "HH:MM:SS" in seconds; nothing else.
+double clock_seconds(std::string_view clock, bool after_days, std::string_view text) {
+  const auto pieces = split(clock, ':');
+  double seconds = 0;
+  bool good = pieces.size() == 3;
+  for (std::size_t i = 0; good && i < 3; ++i) {
+    std::string_view rest = pieces[i];
+    const std::string digits = take_digits(rest);
+    const double limit = i > 0 ? 60 : after_days ? 24 : 1e6;
+    good = rest.empty() && !digits.empty() && digits.size() <= 6 && parse_real(digits) < limit;
+    if (good) seconds = seconds * 60 + parse_real(digits);
+  }
+  if (!good) refuse("'{}' is not a time; write 90s, 30m, 4h, 04:00:00 or 1-12:00:00", text);
+  return seconds;
+}
+
+}  // namespace
+
+std::int64_t parse_count(std::string_view text) {
+  const std::string plain = without_underscores(trimmed(text));
+  std::string_view rest = plain;
+  const bool negative = rest.starts_with('-');
+  take(rest, "+-");
+  std::string digits = take_digits(rest);
+  std::int64_t shift = 0;
+  const bool whole_part = !digits.empty();
+  if (whole_part && take(rest, ".")) {
+    const std::string fraction = take_digits(rest);
+    if (fraction.empty()) refuse("'{}' is not a number", text);
+    digits += fraction;
+    shift = -static_cast<std::int64_t>(fraction.size());
+  }
+  if (whole_part && take(rest, "eE")) {
+    const bool down = rest.starts_with('-');
+    take(rest, "+-");
+    const std::string exponent = take_digits(rest);
+    if (exponent.empty() || exponent.size() > 3) refuse("'{}' is not a number that fits into 64 bits", text);
+    shift += (down ? -1 : 1) * std::stoi(exponent);
+  }
+  if (!whole_part || !rest.empty()) refuse("'{}' is not a whole number", text);
+  const std::string whole = (negative ? "-" : "") + shifted(digits, shift, text);
+  std::int64_t value = 0;
+  if (std::from_chars(whole.data(), whole.data() + whole.size(), value).ec != std::errc()) {
+    refuse("'{}' does not fit into 64 bits", text);
+  }
+  return value;
+}
+
+double parse_real(std::string_view text) {
+  const std::string plain = without_underscores(trimmed(text));
+  const char* const end = plain.data() + plain.size();
+  double value = 0;
+  const auto [stop, status] = std::from_chars(plain.data() + (plain.starts_with('+') ? 1 : 0), end, value);
+  if (status == std::errc::result_out_of_range) refuse("'{}' does not fit into a double", text);
+  if (status != std::errc() || stop != end) refuse("'{}' is not a number", text);
+  if (!std::isfinite(value)) refuse("'{}' is not a finite number", text);
+  return value;
+}
+
+double parse_duration(std::string_view text) {
+  const std::string_view all = trimmed(text);
+  if (all.find(':') != std::string_view::npos) {
+    const auto dash = all.find('-');
+    if (dash == std::string_view::npos) return clock_seconds(all, false, text);
+    std::string_view days = all.substr(0, dash);
+    const std::string digits = take_digits(days);
+    const double clock = clock_seconds(all.substr(dash + 1), true, text);
+    if (digits.empty() || digits.size() > 6 || !days.empty()) refuse("'{}' is not a time", text);
+    return 86400 * parse_real(digits) + clock;
+  }
+  constexpr std::pair<char, double> units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
+  for (const auto& [letter, seconds] : units) {
+    if (all.ends_with(letter)) return seconds * parse_real(all.substr(0, all.size() - 1));
+  }
+  return parse_real(all);
+}
+
+std::int64_t parse_bytes(std::string_view text) {
+  static const std::vector<std::pair<std::string, double>> units = {
+      {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
+  const std::string_view all = trimmed(text);
+  for (const auto& [unit, factor] : units) {
+    if (!all.ends_with(unit)) continue;
+    const double bytes = factor * parse_real(all.substr(0, all.size() - unit.size()));
+    if (bytes < 0 || bytes >= 0x1p63 || bytes != std::floor(bytes)) refuse("'{}' is not a whole number of bytes", text);
+    return static_cast<std::int64_t>(bytes);
+  }
+  if (!all.empty() && std::isalpha(static_cast<unsigned char>(all.back()))) {
+    refuse("'{}' has no unit of bytes: write KiB MiB GiB TiB (powers of 1024) or kB MB GB TB (powers of 1000)", text);
+  }
+  const std::int64_t bytes = parse_count(all);
+  if (bytes < 0) refuse("'{}' is not a number of bytes", text);
+  return bytes;
+}
+
+std::string real_text(double value) { return fmt::format("{}", value); }
+
+std::string bytes_text(double bytes) {
+  constexpr std::array<const char*, 5> units = {"KiB", "MiB", "GiB", "TiB", "PiB"};
+  if (std::abs(bytes) < 1023.5) return fmt::format("{:.0f} B", bytes);
+  std::size_t unit = 0;
+  for (bytes /= 1024; std::abs(bytes) >= 1023.95 && unit + 1 < units.size(); ++unit) bytes /= 1024;
+  return fmt::format("{:.1f} {}", bytes, units[unit]);
+}
+
+std::string time_text(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::llround(std::abs(seconds)));
+  return fmt::format("{}{}:{:02}:{:02}", seconds < 0 && whole > 0 ? "-" : "", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string rate_text(double value) {
+  constexpr std::array<const char*, 6> prefixes = {"", "k", "M", "G", "T", "P"};
+  std::size_t prefix = 0;
+  for (; std::abs(value) >= 999.5 && prefix + 1 < prefixes.size(); ++prefix) value /= 1000;
+  const double size = std::abs(value);
+  return fmt::format("{:.{}f} {}", value, size < 9.995 ? 2 : size < 99.95 ? 1 : 0, prefixes[prefix]);
+}
+
+}  // namespace trireme::base

@@ -1,0 +1,32 @@
+// Quantities as people write and read them. Every parse_* takes the whole text or refuses it (base::Error, bad_input).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace trireme::base {
+
+/// A whole number, exactly: "20", "-3", "1_000_000", "1e6", "1.5e3"; "1.5" is refused, so is what 64 bits do not hold.
+std::int64_t parse_count(std::string_view text);
+
+/// A finite real number.
+double parse_real(std::string_view text);
+
+/// Seconds: "90", "0.5", "90s", "30m", "4h", and Slurm's "04:00:00" and "1-12:00:00".
+double parse_duration(std::string_view text);
+
+/// Bytes: "4096", "64KiB", "1.5 GiB", "10 MB"; KiB MiB GiB TiB are powers of 1024, kB MB GB TB powers of 1000. A bare K, M or G
+/// is refused: programs disagree on what it means.
+std::int64_t parse_bytes(std::string_view text);
+
+/// The shortest text that reads back as the same double.
+std::string real_text(double value);
+/// "61.2 GiB"
+std::string bytes_text(double bytes);
+/// "0:33:41", hours unbounded; rounded to whole seconds.
+std::string time_text(double seconds);
+/// Three digits and the decimal prefix, to be followed by a unit: "1.27 M" + "tok/s".
+std::string rate_text(double value);
+
+}  // namespace trireme::base

@@ -1,0 +1,180 @@
+#include "config/check.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "config/keys.h"
+#include "config/problems.h"
+
+namespace trireme::config {
+namespace {
+
+using Count = std::int64_t;
+
+/// The nearest numbers at or below and above `value`, from 1 to `limit`, for which `good` holds: "8 or 12"; "none" without any.
+std::string nearest(Count value, Count limit, const std::function<bool(Count)>& good) {
+  std::vector<std::string> found;
+  for (Count low = std::min(value, limit); low >= 1; --low) {
+    if (!good(low)) continue;
+    found.push_back(fmt::format("{}", low));
+    break;
+  }
+  for (Count high = value + 1; high <= limit; ++high) {
+    if (!good(high)) continue;
+    found.push_back(fmt::format("{}", high));
+    break;
+  }
+  return found.empty() ? "none" : base::alternatives(found);
+}
+
+std::string nearest_divisors(Count value, Count of) {
+  return nearest(value, of, [=](Count n) { return of % n == 0; });
+}
+
+/// The multiples of `unit` around `value`, without 0.
+std::string nearest_multiples(Count value, Count unit) {
+  const Count below = value / unit * unit;
+  return below == 0 ? fmt::format("{}", unit) : fmt::format("{} or {}", below, below + unit);
+}
+
+class Check {
+ public:
+  Check(const Resolved& resolved, Count ranks) : resolved_(resolved), config_(resolved.config), ranks_(ranks) {}
+
+  void all() {
+    heads();
+    grid();
+    stages();
+    learning_rate();
+    evaluation();
+    length();
+    problems_.throw_if_any();
+  }
+
+ private:
+  /// "model.heads = 16 (input/x.toml:15)"
+  std::string show(const std::string& name) const {
+    Config copy = config_;
+    return fmt::format("{} = {} ({})", name, toml_text(find_key(name)->slot(copy)), resolved_.origins.at(name));
+  }
+
+  std::string origin(const std::string& name) const { return resolved_.origins.at(name); }
+
+  /// Reported where the first of `names` was set that was set at all.
+  void report(const std::vector<std::string>& names, const std::string& message) {
+    const auto set = std::find_if(names.begin(), names.end(), [&](const auto& name) { return origin(name) != "default"; });
+    problems_.add(set == names.end() ? resolved_.path : origin(*set), message);
+  }
+
+  void heads() {
+    const auto& [model, t] = std::tie(config_.model, config_.parallel.tensor);
+    if (model.hidden % model.heads != 0) {
+      report({"model.heads"}, fmt::format("{} does not divide {}; nearest model.heads: {}; nearest model.hidden: {}",
+                                          show("model.heads"), show("model.hidden"), nearest_divisors(model.heads, model.hidden),
+                                          nearest_multiples(model.hidden, model.heads)));
+    }
+    if (model.heads % t != 0) {
+      report({"parallel.tensor"},
+             fmt::format("{} does not divide {}; nearest parallel.tensor: {}; nearest model.heads: {}", show("parallel.tensor"),
+                         show("model.heads"), nearest_divisors(t, model.heads), nearest_multiples(model.heads, t)));
+    }
+  }
+
+  void grid() {
+    const Count t = config_.parallel.tensor, p = config_.parallel.pipeline;
+    if (ranks_ % (t * p) == 0) return batch(ranks_ / (t * p));
+    report({"parallel.pipeline", "parallel.tensor"},
+           fmt::format("{} ranks cannot be split into groups of {} x {} = {}; nearest number of ranks: {}; with this tensor, "
+                       "nearest parallel.pipeline: {}",
+                       ranks_, show("parallel.tensor"), show("parallel.pipeline"), t * p, nearest_multiples(ranks_, t * p),
+                       nearest(p, ranks_, [&](Count n) { return ranks_ % (t * n) == 0; })));
+  }
+
+  void batch(Count d) {
+    const Count global = config_.batch.global, micro = config_.batch.micro;
+    if (global % (micro * d) == 0) return;
+    report({"batch.global"},
+           fmt::format(
+               "{} is not a whole number of microbatches: batch.global = batch.micro x m x d, {} = {} x m x {}, with {} "
+               "and d = ranks / (tensor x pipeline) = {} / ({} x {}) = {}; nearest batch.global: {}; nearest batch.micro: {}",
+               show("batch.global"), global, micro, d, show("batch.micro"), ranks_, config_.parallel.tensor,
+               config_.parallel.pipeline, d, nearest_multiples(global, micro * d),
+               nearest(micro, global, [&](Count n) { return global % (n * d) == 0; })));
+  }
+
+  void stages() {
+    const auto& [layers, parallel] = std::tie(config_.model.layers, config_.parallel);
+    const Count chunks = parallel.pipeline * parallel.chunks;
+    if (parallel.stages.empty()) {
+      if (chunks <= layers) return;
+      return report({"parallel.pipeline", "model.layers"},
+                    fmt::format("{} layers cannot fill {} stages: {}, {}, {}; nearest parallel.pipeline: {}", layers, chunks,
+                                show("model.layers"), show("parallel.pipeline"), show("parallel.virtual"),
+                                std::max<Count>(layers / parallel.chunks, 1)));
+    }
+    const auto given = static_cast<Count>(parallel.stages.size());
+    if (given != chunks) {
+      report({"parallel.stages"}, fmt::format("{} has {} numbers; {} and {} need {}", show("parallel.stages"), given,
+                                              show("parallel.pipeline"), show("parallel.virtual"), chunks));
+    }
+    const Count sum = std::accumulate(parallel.stages.begin(), parallel.stages.end(), Count{0});
+    if (sum != layers) {
+      report({"parallel.stages"},
+             fmt::format("the layers of {} sum to {}, not to {}; {} {}", show("parallel.stages"), sum, show("model.layers"),
+                         sum < layers ? "missing:" : "too many:", std::abs(layers - sum)));
+    }
+  }
+
+  void learning_rate() {
+    const Optimizer& o = config_.optimizer;
+    if (o.min_learning_rate > o.learning_rate) {
+      report({"optimizer.min_learning_rate"}, fmt::format("{} is above {}; at most {}", show("optimizer.min_learning_rate"),
+                                                          show("optimizer.learning_rate"), base::real_text(o.learning_rate)));
+    }
+    if (o.decay_steps > 0 && o.decay_steps <= o.warmup_steps) {
+      report({"optimizer.decay_steps"},
+             fmt::format("{} is not after {}: the decay ends before it begins; at least {}, or 0 for a constant rate",
+                         show("optimizer.decay_steps"), show("optimizer.warmup_steps"), o.warmup_steps + 1));
+    }
+    if (o.min_learning_rate > 0 && o.decay_steps == 0) unused("optimizer.min_learning_rate", "optimizer.decay_steps");
+  }
+
+  void evaluation() {
+    const Data& data = config_.data;
+    if (config_.run.evaluate_every > 0 && data.validation.empty() && !data.synthetic) {
+      report({"run.evaluate_every"},
+             fmt::format("{} needs data.validation; nearest run.evaluate_every without it: 0", show("run.evaluate_every")));
+    }
+    if (!data.validation.empty() && config_.run.evaluate_every == 0) unused("data.validation", "run.evaluate_every");
+  }
+
+  /// `name` does nothing while `needed` is 0. A 0 that was written is a wish; a default is likely forgotten.
+  void unused(const std::string& name, const std::string& needed) {
+    if (origin(needed) != "default") return;
+    report({name}, fmt::format("{} is never used without {}; set it (0 if you mean it)", show(name), needed));
+  }
+
+  /// Counters of tokens are 64-bit.
+  void length() {
+    const Count step = config_.batch.global * config_.model.sequence;
+    const Count most = std::numeric_limits<Count>::max() / step;
+    if (config_.run.steps <= most) return;
+    report({"run.steps"}, fmt::format("{} x {} x {} tokens do not fit into 63 bits; nearest run.steps: {}", show("run.steps"),
+                                      show("batch.global"), show("model.sequence"), most));
+  }
+
+  const Resolved& resolved_;
+  const Config& config_;
+  Count ranks_;
+  Problems problems_;
+};
+
+}  // namespace
+
+void check_layout(const Resolved& resolved, int ranks) { Check(resolved, ranks).all(); }
+
+}  // namespace trireme::config

@@ -1,0 +1,27 @@
+// Reads an input file and the overrides of the command line. Pure: every rank calls it on the same text and gets the same result.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+
+namespace trireme::config {
+
+struct Resolved {
+  Config config;
+  std::string path;                            // of the input file, as given
+  std::map<std::string, std::string> origins;  // full key -> "default", "input/x.toml:14" or "command line"; every key
+};
+
+enum class Missing { refuse, allow };
+
+/// `text` is the content of `path` (TOML); `overrides` are "section.key=value", read by the key's type, the last one wins.
+/// Precedence: default, file, command line. run.directory becomes runs/<name of the file> when not given.
+/// Missing::allow lets keys without a default be absent, for commands that need only a few of them.
+/// Throws base::Error(bad_input) with every mistake in the text, each with its place and what would do.
+Resolved read_config(const std::string& path, const std::string& text, const std::vector<std::string>& overrides,
+                     Missing missing = Missing::refuse);
+
+}  // namespace trireme::config

@@ -1,0 +1,64 @@
+#include "config/toml_file.h"
+
+#include <toml++/toml.h>
+
+#include <limits>
+
+namespace trireme::config {
+namespace {
+
+Span span_of(const toml::source_region& region) {
+  const auto line = static_cast<int>(region.begin.line), column = static_cast<int>(region.begin.column);
+  const bool one_line = region.end.line == region.begin.line;
+  const int length = one_line ? static_cast<int>(region.end.column) - column : std::numeric_limits<int>::max();
+  return {line, column, std::max(length, 1)};
+}
+
+Value list_of(const toml::array& array) {
+  std::vector<std::int64_t> list;
+  for (const auto& element : array) {
+    const auto* integer = element.as_integer();
+    if (!integer) return OtherType{"a list with something else"};
+    list.push_back(integer->get());
+  }
+  return list;
+}
+
+Value value_of(const toml::node& node) {
+  if (const auto* boolean = node.as_boolean()) return boolean->get();
+  if (const auto* integer = node.as_integer()) return integer->get();
+  if (const auto* real = node.as_floating_point()) return real->get();
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* array = node.as_array()) return list_of(*array);
+  return OtherType{node.is_table() ? "a table" : "a date or a time"};
+}
+
+Entry entry_of(const toml::key& key, const toml::node& node) {
+  return {std::string(key.str()), value_of(node), span_of(key.source()), span_of(node.source())};
+}
+
+}  // namespace
+
+TomlFile parse_toml(const std::string& text) {
+  TomlFile file;
+  try {
+    const toml::table root = toml::parse(text);
+    Section top;
+    for (const auto& [key, node] : root) {
+      const auto* table = node.as_table();
+      if (!table) {
+        top.entries.push_back(entry_of(key, node));
+        continue;
+      }
+      Section section{std::string(key.str()), span_of(key.source()), {}};
+      for (const auto& [name, value] : *table) section.entries.push_back(entry_of(name, value));
+      file.sections.push_back(std::move(section));
+    }
+    if (!top.entries.empty()) file.sections.push_back(std::move(top));
+  } catch (const toml::parse_error& error) {
+    file.error = SyntaxError{std::string(error.description()), span_of(error.source())};
+  }
+  return file;
+}
+
+}  // namespace trireme::config

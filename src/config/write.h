@@ -1,0 +1,16 @@
+// The configuration as text.
+#pragma once
+
+#include <string>
+
+#include "config/reader.h"
+
+namespace trireme::config {
+
+/// Every key with its value and, as a comment, its origin. TOML; read_config on it gives an equal Config.
+std::string write_config(const Resolved& resolved);
+
+/// The table of keys for --help: name, default, unit, legal values, meaning.
+std::string keys_text();
+
+}  // namespace trireme::config
