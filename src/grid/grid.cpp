@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "grid/mpi_check.h"
@@ -24,13 +25,20 @@ std::unique_ptr<Communicator> split(World& world, MPI_Comm parent, int group, in
   return made;
 }
 
+void check(const World& world, const Shape& shape, const std::vector<ChannelSpec>& channels) {
+  const auto [t, d, p] = shape;
+  if (shape.ranks() != world.size())
+    throw std::logic_error(fmt::format("grid of {} x {} x {} ranks on {}", t, d, p, world.size()));
+  for (const auto& [sender, receiver] : channels)
+    if (sender == receiver || std::min(sender, receiver) < 0 || std::max(sender, receiver) >= p)
+      throw std::logic_error(fmt::format("channel from stage {} to stage {} of {}", sender, receiver, p));
+}
+
 }  // namespace
 
 Grid::Grid(World& world, const Shape& shape, const std::vector<ChannelSpec>& channels)
     : world_(world), shape_(shape), at_(coordinates_of(shape, world.rank())) {
-  if (shape.ranks() != world.size())
-    throw std::logic_error(
-        fmt::format("grid of {} x {} x {} ranks on {}", shape.tensor, shape.data, shape.pipeline, world.size()));
+  check(world, shape, channels);
   const auto [t, d, p] = shape;
   tensor_ = split(world, MPI_COMM_WORLD, at_.data + d * at_.pipeline, at_.tensor);
   // The pairs are split off a pipeline rather than the world: cheaper, and pipelines do not wait for each other.
@@ -38,11 +46,9 @@ Grid::Grid(World& world, const Shape& shape, const std::vector<ChannelSpec>& cha
   TRIREME_MPI(MPI_Comm_split(MPI_COMM_WORLD, at_.tensor + t * at_.data, at_.pipeline, &pipeline));
   pipeline_ = split(world, pipeline, 0, at_.pipeline);
   data_ = split(world, MPI_COMM_WORLD, at_.tensor + t * at_.pipeline, at_.data);
-  const bool first = at_.pipeline == 0, last = at_.pipeline == p - 1;
-  if (p > 1) tied_ = split(world, pipeline, first || last ? 0 : no_group, at_.pipeline);
+  const bool at_end = at_.pipeline == 0 || at_.pipeline == p - 1;
+  if (p > 1) tied_ = split(world, pipeline, at_end ? 0 : no_group, at_.pipeline);
   for (const auto& [sender, receiver] : channels) {
-    if (sender == receiver || std::min(sender, receiver) < 0 || std::max(sender, receiver) >= p)
-      throw std::logic_error(fmt::format("channel from stage {} to stage {} of {}", sender, receiver, p));
     const bool sends = at_.pipeline == sender, receives = at_.pipeline == receiver;
     channels_.push_back(split(world, pipeline, sends || receives ? 0 : no_group, sends ? 0 : 1));
   }

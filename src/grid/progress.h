@@ -1,6 +1,6 @@
 // The one place where a rank waits for others. MPI libraries spin in their blocking calls, which costs milliseconds a message
-// when ranks share cores; so every transfer is non-blocking, is tested from here, and the processor is yielded after a few
-// thousand tests. Whatever a rank waits for, all its communicators advance.
+// when ranks share cores; so every transfer is non-blocking and is tested from here, and the processor is yielded soon. Whatever
+// a rank waits for, all its communicators advance.
 #pragma once
 
 #include <sched.h>
@@ -42,7 +42,9 @@ class Progress {
   }
 
  private:
-  static constexpr int polls_before_yield = 2000;
+  // 4 and 8 ranks on 2 cores, all-reduce of 4 KiB: 34 and 120 us; with 2000 polls 400 and 1650 us. No slower where cores are
+  // free.
+  static constexpr int polls_before_yield = 50;
   std::vector<Pollable*> members_;
 };
 

@@ -149,7 +149,7 @@ TEST(Order, sums_run_in_rank_order) {
 }
 
 TEST(Order, reductions_longer_than_the_scratch_keep_the_order) {
-  const std::int64_t count = 6'000'011;  // 24 MB: several rounds, the last one short
+  const std::int64_t count = 10'000'019;  // 40 MB: at least two rounds on 2 ranks, the last one short
   std::vector<float> data, mine(static_cast<std::size_t>(count / size()));
   std::vector<float> all(mine.size() * static_cast<std::size_t>(size()));
   for (std::int64_t i = 0; i < count; ++i) data.push_back(rounding_value(rank(), i));

@@ -1,0 +1,112 @@
+// The parts of src/grid that are pure functions. Oracle: expected texts and numbers written by hand. Exact.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "base/error.h"
+#include "grid/cores.h"
+#include "grid/grid.h"
+#include "grid/topology.h"
+
+namespace trireme::grid {
+namespace {
+
+TEST(Coordinates, worked_table_of_the_header) {
+  const Shape shape{2, 2, 2};
+  EXPECT_EQ(coordinates_of(shape, 5), (Coordinates{1, 0, 1}));
+  EXPECT_EQ(coordinates_of(shape, 6), (Coordinates{0, 1, 1}));
+  EXPECT_EQ(rank_of({.tensor = 8, .data = 3, .pipeline = 5}, {7, 2, 4}), 119);
+  EXPECT_EQ(rank_of({.tensor = 8, .data = 3, .pipeline = 5}, {1, 2, 3}), 1 + 8 * (2 + 3 * 3));
+}
+
+std::optional<std::string> mismatch(int size, const std::map<std::string, std::string>& environment) {
+  return launcher_mismatch(size, [&](const char* name) -> const char* {
+    const auto found = environment.find(name);
+    return found == environment.end() ? nullptr : found->second.c_str();
+  });
+}
+
+TEST(Launcher, separate_worlds_are_refused_with_the_cure) {
+  const auto by_step = mismatch(1, {{"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_NTASKS", "4"}});
+  ASSERT_TRUE(by_step);
+  EXPECT_NE(by_step->find("SLURM_STEP_NUM_TASKS=4"), std::string::npos);
+  EXPECT_NE(by_step->find("srun --mpi=pmi2"), std::string::npos);
+  EXPECT_TRUE(mismatch(1, {{"SLURM_NTASKS", "4"}}));
+  EXPECT_TRUE(mismatch(1, {{"PMI_SIZE", "2"}}));
+  EXPECT_TRUE(mismatch(1, {{"OMPI_COMM_WORLD_SIZE", "2"}}));
+}
+
+TEST(Launcher, real_worlds_and_real_single_ranks_are_accepted) {
+  EXPECT_FALSE(mismatch(1, {}));
+  EXPECT_FALSE(mismatch(4, {{"SLURM_NTASKS", "4"}}));
+  EXPECT_FALSE(mismatch(2, {{"SLURM_NTASKS", "4"}}));
+  EXPECT_FALSE(mismatch(1, {{"PMI_SIZE", "1"}, {"SLURM_NTASKS", "4"}}));              // mpiexec -n 1 inside a job of 4
+  EXPECT_FALSE(mismatch(1, {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_NTASKS", "4"}}));  // srun -n 1 inside a job of 4
+}
+
+TEST(Cores, compact_text) {
+  EXPECT_EQ(compact({}), "");
+  EXPECT_EQ(compact({7}), "7");
+  EXPECT_EQ(compact({0, 1, 2, 3, 8, 10, 11}), "0-3,8,10-11");
+}
+
+TEST(Cores, shared_ones_are_divided_and_own_ones_kept) {
+  EXPECT_EQ(fair_share({0, 1, 2, 3}, {1, 1, 1, 1}), 4);
+  EXPECT_EQ(fair_share({0, 1, 2, 3}, {4, 4, 4, 4}), 1);
+  EXPECT_EQ(fair_share({0, 1, 2, 3}, {3, 3, 3, 3}), 1);
+  EXPECT_EQ(fair_share({0, 1, 2}, {3, 3, 3}), 1);
+  EXPECT_EQ(fair_share({0, 1, 2, 3}, {1, 1, 2, 2}), 3);
+  EXPECT_EQ(fair_share({2}, {1, 1, 8}), 1);  // never none
+}
+
+/// Ranks in blocks of `per_node`, t fastest.
+std::vector<Place> places_in_blocks(const Shape& shape, int per_node) {
+  std::vector<Place> places;
+  for (int r = 0; r < shape.ranks(); ++r) {
+    const int node = r / per_node;
+    places.push_back(
+        {r, "nid" + std::to_string(node), node * per_node, r % per_node, per_node, "0-7", "cpu", coordinates_of(shape, r)});
+  }
+  return places;
+}
+
+TEST(Topology, file_and_table) {
+  const auto places = places_in_blocks({2, 1, 1}, 2);
+  EXPECT_EQ(topology_tsv(places),
+            "rank\thost\tnode\tnode_rank\tnode_size\tcores\tdevice\ttensor\tdata\tpipeline\n"
+            "0\tnid0\t0\t0\t2\t0-7\tcpu\t0\t0\t0\n"
+            "1\tnid0\t0\t1\t2\t0-7\tcpu\t1\t0\t0\n");
+  EXPECT_EQ(topology_table(places),
+            "rank  host  local  cores  device  tensor  data  pipeline\n"
+            "0     nid0  0/2    0-7    cpu     0       0     0\n"
+            "1     nid0  1/2    0-7    cpu     1       0     0\n");
+}
+
+TEST(Topology, above_64_ranks_a_line_a_node) {
+  EXPECT_EQ(topology_table(places_in_blocks({4, 2, 16}, 64)),
+            "host  ranks   device  tensor  data  pipeline\n"
+            "nid0  0-63    cpu     0-3     0-1   0-7\n"
+            "nid1  64-127  cpu     0-3     0-1   8-15\n");
+}
+
+TEST(Topology, groups_inside_a_node_are_counted) {
+  EXPECT_EQ(group_report(places_in_blocks({2, 2, 2}, 4), {2, 2, 2}),
+            "tensor groups inside a node: 4/4\ndata groups inside a node: 4/4\npipeline groups inside a node: 0/4\n");
+  EXPECT_EQ(group_report(places_in_blocks({4, 1, 2}, 6), {4, 1, 2}),
+            "tensor groups inside a node: 1/2\npipeline groups inside a node: 2/4\n");
+}
+
+TEST(Topology, strict_placement_refuses_tensor_groups_over_nodes) {
+  EXPECT_NO_THROW(refuse_split_tensor_groups(places_in_blocks({2, 2, 2}, 2), {2, 2, 2}));
+  try {
+    refuse_split_tensor_groups(places_in_blocks({4, 1, 2}, 6), {4, 1, 2});
+    FAIL() << "accepted";
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.status(), base::Exit::bad_input);
+    EXPECT_NE(std::string(error.what()).find("ranks 4 .. 7"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace trireme::grid
