@@ -1,0 +1,88 @@
+#include "command/prepare.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "data/entropy.h"
+#include "data/token_writer.h"
+
+namespace trireme::command {
+namespace {
+
+constexpr std::int64_t byte_vocabulary = 256;
+constexpr std::size_t block_bytes = 65536;
+
+struct Options {
+  std::vector<std::string> texts;
+  std::string output, tokenizer = "bytes";
+};
+
+/// All of them, before anything is written.
+std::vector<base::MappedFile> open_texts(const std::vector<std::string>& paths) {
+  std::vector<base::MappedFile> texts;
+  for (const std::string& path : paths) {
+    texts.emplace_back(path);
+    if (texts.back().bytes().empty()) base::refuse("{}: empty, a document needs at least one byte", path);
+  }
+  return texts;
+}
+
+void write_tokens(const Options& options) {
+  const std::vector<base::MappedFile> texts = open_texts(options.texts);
+  data::TokenWriter writer(options.output, byte_vocabulary);
+  std::array counters = {data::EntropyCounter(0), data::EntropyCounter(1), data::EntropyCounter(2), data::EntropyCounter(3)};
+  std::size_t tokens = 0;
+  std::vector<std::int32_t> ids;
+  for (const base::MappedFile& text : texts) {
+    const auto bytes = text.bytes();
+    for (std::size_t first = 0; first < bytes.size(); first += block_bytes) {
+      const auto block = bytes.subspan(first, std::min(block_bytes, bytes.size() - first));
+      ids.resize(block.size());
+      std::transform(block.begin(), block.end(), ids.begin(), [](std::byte byte) { return std::to_integer<std::int32_t>(byte); });
+      writer.append(ids);
+      for (auto& counter : counters) counter.add(ids);
+    }
+    writer.end_document();
+    tokens += bytes.size();
+  }
+  writer.finish();
+  fmt::print("{0}.bin, {0}.idx: {1} documents, {2} tokens (bytes, vocabulary {3})\n", options.output, texts.size(), tokens,
+             byte_vocabulary);
+  fmt::print("entropy of a token, given the k before it, in nats:");
+  for (std::size_t k = 0; k < counters.size(); ++k) fmt::print("{} k={} {:.4f}", k == 0 ? "" : ",", k, counters[k].nats());
+  fmt::print("\n");
+}
+
+}  // namespace
+
+int prepare(int argc, char** argv) {
+  Options options;
+  CLI::App app("Turns texts into a token file for training, one document a text.", "trireme prepare");
+  app.add_option("TEXT", options.texts, "text files")->required();
+  app.add_option("--output", options.output, "prefix: PREFIX.bin and PREFIX.idx are made, neither may exist")
+      ->option_text("PREFIX")
+      ->required();
+  app.add_option("--tokenizer", options.tokenizer, "bytes: each byte is a token, vocabulary 256")
+      ->option_text("NAME")
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    base::refuse("trireme prepare: {} (--help lists the options)", error.what());
+  }
+  if (options.tokenizer != "bytes") base::refuse("--tokenizer {}: only bytes is built yet", options.tokenizer);
+  write_tokens(options);
+  return 0;
+}
+
+}  // namespace trireme::command

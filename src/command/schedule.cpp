@@ -1,0 +1,78 @@
+#include "command/schedule.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "schedule/messages.h"
+#include "schedule/proofs.h"
+#include "schedule/render.h"
+
+namespace trireme::command {
+namespace {
+
+namespace sched = trireme::schedule;
+
+constexpr double forward_seconds = 1, backward_seconds = 2;  // of one microbatch through one chunk; their ratio is the paper's
+constexpr double widest_picture = 400;                       // columns
+constexpr std::int64_t most_actions = 10'000'000;            // on all stages: some hundred MB
+
+sched::Schedule schedule_of(const ScheduleOptions& options) {
+  const auto kind = sched::kind_named(options.schedule);
+  if (!kind) base::refuse("parallel.schedule = \"{}\": expected one of {}", options.schedule, sched::kind_names());
+  if (options.micro_batch < 1 || options.global_batch < 1 || options.global_batch % options.micro_batch != 0)
+    base::refuse("batch.global = {} is no positive multiple of batch.micro = {}", options.global_batch, options.micro_batch);
+  const std::int64_t microbatches = options.global_batch / options.micro_batch;
+  for (const std::int64_t value : {options.pipeline, options.chunks, microbatches})
+    if (value > most_actions / 2)
+      base::refuse("{} is too many for a schedule to be shown: at most {} passes on all stages", value, most_actions);
+  if (options.pipeline > 0 && options.chunks > 0 && options.pipeline * options.chunks > most_actions / 2 / microbatches)
+    base::refuse(
+        "parallel.pipeline = {}, parallel.virtual = {} and {} microbatches: at most {} passes on all stages can be shown",
+        options.pipeline, options.chunks, microbatches, most_actions);
+  return sched::make_schedule(*kind, static_cast<int>(options.pipeline), static_cast<int>(options.chunks),
+                              static_cast<int>(microbatches));
+}
+
+/// Messages of a step: each is one send.
+std::int64_t count_sends(const sched::Messages& messages) {
+  std::int64_t sends = 0;
+  for (const auto& groups : messages.before)
+    for (const auto& group : groups)
+      for (const auto& transfer : group) sends += transfer.is_send;
+  return sends;
+}
+
+template <class Item>
+std::string joined(const std::vector<Item>& items, const char* separator) {
+  std::string text;
+  for (const Item& item : items) text += fmt::format("{}{}", text.empty() ? "" : separator, item);
+  return text;
+}
+
+}  // namespace
+
+std::string schedule_report(const ScheduleOptions& options) {
+  const sched::Schedule schedule = schedule_of(options);
+  const sched::Messages messages = sched::derive_messages(schedule);
+  if (const auto broken = sched::violations(schedule, messages); !broken.empty())
+    base::fail("this schedule cannot run:\n  {}", joined(broken, "\n  "));
+  const sched::Timing timing = sched::simulate(schedule, forward_seconds, backward_seconds);
+  if (!options.svg.empty()) base::write_file_atomically(options.svg, sched::svg(schedule, timing));
+
+  std::string text = fmt::format(
+      "{}: {} stages, {} chunks a stage, {} microbatches; digits forward, letters backward, a backward pass {} forward passes "
+      "long\n",
+      options.schedule, schedule.stages, schedule.chunks, schedule.microbatches, backward_seconds);
+  text += timing.seconds <= widest_picture ? sched::picture(schedule, timing)
+                                           : fmt::format("(a picture of {} columns: --svg draws it)\n", timing.seconds);
+  text += fmt::format("bubble            {:.4f} of the work measured, {:.4f} by the formula (p-1)/(v m)\n",
+                      sched::bubble(schedule, timing, forward_seconds, backward_seconds), sched::bubble_formula(schedule));
+  text += fmt::format("peak activations  {} by stage, each of one microbatch and chunk\n",
+                      joined(sched::peak_activations(schedule), " "));
+  text += fmt::format("messages          {} a step on {} channels\n", count_sends(messages), messages.channels.size());
+  text += "proven            every pass once, messages in order, no deadlock\n";
+  return text;
+}
+
+}  // namespace trireme::command

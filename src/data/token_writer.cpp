@@ -1,0 +1,109 @@
+#include "data/token_writer.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+
+#include "base/error.h"
+
+namespace trireme::data {
+namespace {
+
+constexpr std::size_t buffer_bytes = 1 << 20;
+
+/// `prefix`, if it is free.
+const std::string& unused(const std::string& prefix) {
+  for (const char* ending : {".bin", ".idx"})
+    if (std::filesystem::exists(prefix + ending)) base::refuse("{}{}: exists already; nothing was changed", prefix, ending);
+  return prefix;
+}
+
+}  // namespace
+
+OutputFile::OutputFile(const std::string& path)
+    : path_(path), partial_(path + ".partial"), file_(::open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+  if (file_ < 0) base::refuse("{}: {}", partial_, std::strerror(errno));
+  buffer_.reserve(buffer_bytes);
+}
+
+OutputFile::~OutputFile() {
+  ::close(file_);
+  if (!partial_.empty()) ::unlink(partial_.c_str());
+}
+
+void OutputFile::write(const void* bytes, std::size_t count) {
+  const auto* from = static_cast<const char*>(bytes);
+  buffer_.insert(buffer_.end(), from, from + count);
+  if (buffer_.size() >= buffer_bytes) flush();
+}
+
+void OutputFile::flush() {
+  for (std::size_t done = 0; done < buffer_.size();) {
+    const auto written = ::write(file_, buffer_.data() + done, buffer_.size() - done);
+    if (written < 0 && errno != EINTR) base::fail("{}: {}", partial_, std::strerror(errno));
+    if (written > 0) done += static_cast<std::size_t>(written);
+  }
+  buffer_.clear();
+}
+
+void OutputFile::sync() {
+  flush();
+  if (::fsync(file_) != 0) base::fail("{}: {}", partial_, std::strerror(errno));
+}
+
+void OutputFile::publish() {
+  if (std::rename(partial_.c_str(), path_.c_str()) != 0) base::fail("{}: {}", path_, std::strerror(errno));
+  partial_.clear();
+}
+
+TokenWriter::TokenWriter(const std::string& prefix, std::int64_t vocabulary)
+    : type_(vocabulary < 65500 ? IdType::u16 : IdType::i32), bin_(unused(prefix) + ".bin"), idx_(prefix + ".idx") {}
+
+void TokenWriter::append(std::span<const std::int32_t> ids) {
+  if (type_ == IdType::i32) bin_.write(ids.data(), ids.size_bytes());
+  if (type_ == IdType::u16) {
+    const std::vector<std::uint16_t> narrow(ids.begin(), ids.end());
+    bin_.write(narrow.data(), 2 * narrow.size());
+  }
+  length_ += std::ssize(ids);
+}
+
+void TokenWriter::end_document() {
+  constexpr auto most = std::numeric_limits<std::int32_t>::max();
+  if (length_ > most)
+    base::refuse("document {} has {} tokens, a token file's limit is {}: split it", lengths_.size(), length_, most);
+  lengths_.push_back(static_cast<std::int32_t>(length_));
+  length_ = 0;
+}
+
+void TokenWriter::write_index() {
+  const auto put = [&](auto value) { idx_.write(&value, sizeof value); };
+  const auto documents = std::ssize(lengths_);
+  idx_.write(index_magic, sizeof index_magic);
+  put(index_version);
+  put(type_);
+  put(static_cast<std::int64_t>(documents));
+  put(static_cast<std::int64_t>(documents + 1));
+  idx_.write(lengths_.data(), 4 * lengths_.size());
+  std::int64_t offset = 0;
+  for (const std::int64_t length : lengths_) {
+    put(offset);
+    offset += length * bytes_of(type_);
+  }
+  for (std::int64_t i = 0; i <= documents; ++i) put(i);
+}
+
+void TokenWriter::finish() {
+  write_index();
+  bin_.sync();
+  idx_.sync();
+  bin_.publish();
+  idx_.publish();  // last: the pair is complete when the index is there
+}
+
+}  // namespace trireme::data

@@ -1,0 +1,268 @@
+// Schedules by property, for all p <= 8, m <= 32. Oracles: the paper's figure 4 written down by hand, the formulas of
+// section 2.2, and for each proof a schedule or message broken on purpose, which it has to find.
+#include "schedule/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <sstream>
+
+#include "base/error.h"
+#include "schedule/messages.h"
+#include "schedule/proofs.h"
+#include "schedule/timing.h"
+
+namespace {
+
+using namespace trireme;
+using namespace trireme::schedule;
+
+/// "F0 B0": the list of a stage with one chunk.
+std::vector<Action> parsed(const std::string& text) {
+  std::istringstream words(text);
+  std::vector<Action> actions;
+  for (std::string word; words >> word;)
+    actions.push_back({word[0] == 'F' ? Act::forward : Act::backward, std::stoi(word.substr(1))});
+  actions.push_back({Act::optimizer_step});
+  return actions;
+}
+
+void for_all(const std::function<void(const Schedule&)>& property) {
+  for (const Kind kind : {Kind::gpipe, Kind::one_f_one_b})
+    for (int p = 1; p <= 8; ++p)
+      for (int m = 1; m <= 32; ++m) {
+        SCOPED_TRACE(name_of(kind) + " p = " + std::to_string(p) + " m = " + std::to_string(m));
+        property(make_schedule(kind, p, 1, m));
+      }
+}
+
+TEST(Schedules, OneForwardOneBackwardIsFigure4) {
+  const Schedule schedule = make_schedule(Kind::one_f_one_b, 4, 1, 8);
+  EXPECT_EQ(schedule.actions[0], parsed("F0 F1 F2 F3 B0 F4 B1 F5 B2 F6 B3 F7 B4 B5 B6 B7"));
+  EXPECT_EQ(schedule.actions[1], parsed("F0 F1 F2 B0 F3 B1 F4 B2 F5 B3 F6 B4 F7 B5 B6 B7"));
+  EXPECT_EQ(schedule.actions[2], parsed("F0 F1 B0 F2 B1 F3 B2 F4 B3 F5 B4 F6 B5 F7 B6 B7"));
+  EXPECT_EQ(schedule.actions[3], parsed("F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 F5 B5 F6 B6 F7 B7"));
+}
+
+TEST(Schedules, GPipeIsFigure3) {
+  const Schedule schedule = make_schedule(Kind::gpipe, 2, 1, 3);
+  for (const auto& actions : schedule.actions) EXPECT_EQ(actions, parsed("F0 F1 F2 B0 B1 B2"));
+}
+
+TEST(Schedules, NamesAreThoseOfTheInputFile) {
+  EXPECT_EQ(kind_named("gpipe"), Kind::gpipe);
+  EXPECT_EQ(kind_named("1f1b"), Kind::one_f_one_b);
+  EXPECT_EQ(kind_named("1F1B"), std::nullopt);
+  EXPECT_EQ(kind_names(), "gpipe, 1f1b");
+}
+
+TEST(Schedules, RefuseWhatTheyCannotRun) {
+  EXPECT_THROW(make_schedule(Kind::one_f_one_b, 2, 2, 4), base::Error);
+  EXPECT_THROW(make_schedule(Kind::gpipe, 0, 1, 4), base::Error);
+  EXPECT_THROW(make_schedule(Kind::gpipe, 2, 1, 0), base::Error);
+}
+
+TEST(Schedules, AllAreProven) {
+  for_all(
+      [](const Schedule& schedule) { EXPECT_EQ(violations(schedule, derive_messages(schedule)), std::vector<std::string>()); });
+}
+
+TEST(Schedules, BubbleIsThatOfTheFormula) {
+  // Times are small integers and both sides one division of equal rationals: exact.
+  for_all([](const Schedule& schedule) {
+    const double expected = static_cast<double>(schedule.stages - 1) / schedule.microbatches;
+    EXPECT_EQ(bubble(schedule, simulate(schedule, 1, 2), 1, 2), expected);
+    EXPECT_EQ(bubble_formula(schedule), expected);
+  });
+}
+
+TEST(Schedules, ActivationsAliveAreThoseOfThePaper) {
+  for_all([](const Schedule& schedule) {
+    const int p = schedule.stages, m = schedule.microbatches;
+    for (int r = 0; r < p; ++r)
+      EXPECT_EQ(peak_activations(schedule)[r], schedule.kind == Kind::gpipe ? m : std::min(p - r, m)) << "stage " << r;
+  });
+}
+
+TEST(Messages, EachBoundaryIsCrossedOnceEachWay) {
+  for_all([](const Schedule& schedule) {
+    const Messages messages = derive_messages(schedule);
+    EXPECT_EQ(std::ssize(messages.channels), 2 * (schedule.stages - 1));
+    int sends = 0;
+    for (const auto& groups : messages.before)
+      for (const auto& group : groups)
+        sends += static_cast<int>(std::count_if(group.begin(), group.end(), [](const Transfer& t) { return t.is_send; }));
+    EXPECT_EQ(sends, 2 * (schedule.stages - 1) * schedule.microbatches);
+  });
+}
+
+/// Two chunks a stage, all forward passes and then all backward passes: the wrap-around from the last stage to the first.
+Schedule two_chunks(int p, int m) {
+  Schedule schedule{Kind::gpipe, p, 2, m, {}};
+  for (int stage = 0; stage < p; ++stage) {
+    std::vector<Action> actions;
+    for (int chunk : {0, 1})
+      for (int i = 0; i < m; ++i) actions.push_back({Act::forward, i, chunk});
+    for (int chunk : {1, 0})
+      for (int i = 0; i < m; ++i) actions.push_back({Act::backward, i, chunk});
+    actions.push_back({Act::optimizer_step});
+    schedule.actions.push_back(actions);
+  }
+  return schedule;
+}
+
+TEST(Messages, ChunksWrapFromTheLastStageToTheFirst) {
+  const Schedule schedule = two_chunks(3, 1);
+  const Messages messages = derive_messages(schedule);
+  const std::vector<Channel> expected = {{0, 1, Payload::activation}, {0, 2, Payload::gradient},   {1, 0, Payload::gradient},
+                                         {1, 2, Payload::activation}, {2, 0, Payload::activation}, {2, 1, Payload::gradient}};
+  EXPECT_EQ(messages.channels, expected);
+  EXPECT_EQ(violations(schedule, messages), std::vector<std::string>());
+  EXPECT_EQ(peak_activations(schedule), (std::vector<int>{2, 2, 2}));
+}
+
+TEST(Messages, TwoStagesHaveAChannelForEachPayload) {
+  const Messages messages = derive_messages(two_chunks(2, 2));
+  EXPECT_EQ(messages.channels.size(), 4u) << "activations and gradients go both ways";
+  EXPECT_EQ(violations(two_chunks(2, 2), messages), std::vector<std::string>());
+}
+
+TEST(Messages, OneStageHandsOverLocally) {
+  const Schedule schedule = two_chunks(1, 3);
+  const Messages messages = derive_messages(schedule);
+  EXPECT_TRUE(messages.channels.empty());
+  EXPECT_EQ(violations(schedule, messages), std::vector<std::string>());
+  EXPECT_EQ(bubble(schedule, simulate(schedule, 1, 2), 1, 2), 0);
+}
+
+TEST(Timing, UnequalDependenciesByHand) {
+  // p = 2, m = 1, F = 1, B = 2: 0-1 forward, 1-2 forward on stage 1, 2-4 backward, 4-6 backward on stage 0.
+  const Timing timing = simulate(make_schedule(Kind::one_f_one_b, 2, 1, 1), 1, 2);
+  EXPECT_EQ(timing.spans[1][0].begin, 1);
+  EXPECT_EQ(timing.spans[1][1].end, 4);
+  EXPECT_EQ(timing.spans[0][1].begin, 4);
+  EXPECT_EQ(timing.seconds, 6);
+}
+
+TEST(Timing, AScheduleThatNeverEndsIsFound) {
+  Schedule schedule = make_schedule(Kind::one_f_one_b, 2, 1, 2);
+  std::swap(schedule.actions[1][0], schedule.actions[1][1]);
+  EXPECT_THROW(simulate(schedule, 1, 2), base::Error);
+}
+
+// Broken on purpose. ----------------------------------------------------------------------------------------------------------
+
+std::string all_of(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const auto& line : lines) text += line + "\n";
+  return text;
+}
+
+const Schedule healthy = make_schedule(Kind::one_f_one_b, 4, 1, 8);
+
+/// What the proofs say of a damaged schedule whose messages are derived from it.
+std::string after(const std::function<void(Schedule&)>& damage) {
+  Schedule schedule = healthy;
+  damage(schedule);
+  return all_of(violations(schedule, derive_messages(schedule)));
+}
+
+/// What the proofs say of the healthy schedule with damaged messages.
+std::string after_messages(const std::function<void(Messages&)>& damage) {
+  Messages messages = derive_messages(healthy);
+  damage(messages);
+  return all_of(violations(healthy, messages));
+}
+
+#define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << "said only: " << (text)
+
+TEST(Proofs, FindBrokenSchedules) {
+  EXPECT_SAYS(after([](Schedule& s) { std::swap(s.actions[3][0], s.actions[3][1]); }), "backward before forward");
+  EXPECT_SAYS(after([](Schedule& s) { std::swap(s.actions[0][13], s.actions[0][14]); }), "that of an earlier microbatch");
+  EXPECT_SAYS(after([](Schedule& s) { std::swap(s.actions[1][0], s.actions[1][1]); }), "differ in number or order");
+  EXPECT_SAYS(after([](Schedule& s) { s.actions[2].erase(s.actions[2].begin() + 4); }), "no backward pass");
+  EXPECT_SAYS(after([](Schedule& s) { s.actions[2].erase(s.actions[2].begin()); }), "no forward pass");
+  EXPECT_SAYS(after([](Schedule& s) { s.actions[2][0].microbatch = 1; }), "runs twice");
+  EXPECT_SAYS(after([](Schedule& s) { s.actions[2][0].microbatch = 8; }), "does not exist");
+  EXPECT_SAYS(after([](Schedule& s) { s.actions[2].pop_back(); }), "one optimizer step");
+  EXPECT_SAYS(after([](Schedule& s) { std::swap(s.actions[2][15], s.actions[2][16]); }), "one optimizer step");
+}
+
+TEST(Proofs, FindAScheduleThatDeadlocks) {
+  // Stage 0 asks for the first gradient before it has sent the second microbatch, stage 1 wants that first.
+  EXPECT_SAYS(after([](Schedule& s) {
+                s = make_schedule(Kind::one_f_one_b, 2, 1, 2);
+                s.actions[0] = parsed("F0 B0 F1 B1");
+                s.actions[1] = parsed("F0 F1 B0 B1");
+              }),
+              "deadlock: stage 0 in group 1 waits for stage 1, stage 1 in group 1 waits for stage 0");
+}
+
+/// The first transfer that is a send, or a receive, of a stage from group `from` on.
+std::pair<int, int> find(const Messages& messages, int stage, bool is_send, int from = 0) {
+  for (int group = from; group < std::ssize(messages.before[stage]); ++group)
+    for (int i = 0; i < std::ssize(messages.before[stage][group]); ++i)
+      if (messages.before[stage][group][i].is_send == is_send) return {group, i};
+  throw std::logic_error("no such transfer");
+}
+
+/// Takes a transfer out and puts it into another group, or nowhere.
+void move(Messages& messages, int stage, std::pair<int, int> place, int to) {
+  auto& group = messages.before[stage][place.first];
+  const Transfer transfer = group[place.second];
+  group.erase(group.begin() + place.second);
+  if (to >= 0) messages.before[stage][to].push_back(transfer);
+}
+
+TEST(Proofs, FindBrokenMessages) {
+  const std::string dropped = after_messages([](Messages& m) { move(m, 1, find(m, 1, true), -1); });
+  EXPECT_SAYS(dropped, "must be sent once");
+  EXPECT_SAYS(dropped, "differ in number or order");
+  EXPECT_SAYS(dropped, "deadlock");
+  EXPECT_SAYS(after_messages([](Messages& m) { move(m, 1, find(m, 1, false), -1); }), "must be received once");
+  EXPECT_SAYS(after_messages([](Messages& m) { move(m, 1, find(m, 1, true), 0); }), "sent before it is made");
+  EXPECT_SAYS(after_messages([](Messages& m) { move(m, 1, find(m, 1, false), 1); }), "received after it is needed");
+  EXPECT_SAYS(after_messages([](Messages& m) { m.before[0][1].push_back(m.before[0][1][0]); }), "must be sent once");
+  EXPECT_SAYS(after_messages([](Messages& m) { m.before[0][1][0].channel = 5; }), "uses the channel");
+  EXPECT_SAYS(after_messages([](Messages& m) { m.before[0].pop_back(); }), "a group before each action");
+  EXPECT_SAYS(after_messages([](Messages& m) {
+                for (const bool is_send : {true, false}) {  // both halves of the first microbatch, made the second's
+                  const auto [group, i] = find(m, is_send ? 0 : 1, is_send);
+                  m.before[is_send ? 0 : 1][group][i].microbatch = 7;
+                }
+              }),
+              "microbatch 0, model chunk 0 -> 1 (stage 0 -> 1): must be sent once");
+  EXPECT_SAYS(after_messages([](Messages& m) {  // the pair of both halves dropped: channels agree, nothing arrives
+                move(m, 0, find(m, 0, true), -1);
+                move(m, 1, find(m, 1, false), -1);
+              }),
+              "must be received once");
+}
+
+/// Every transfer in a group of its own, sends or receives first: what posting without groups does.
+Messages ungrouped(Messages messages, bool sends_first) {
+  for (auto& groups : messages.before) {
+    std::vector<std::vector<Transfer>> single;
+    for (auto group : groups) {
+      std::stable_sort(group.begin(), group.end(), [&](const Transfer& a, const Transfer& b) {
+        return (a.is_send == sends_first) > (b.is_send == sends_first);
+      });
+      for (const Transfer& transfer : group) single.push_back({transfer});
+    }
+    groups = single;
+  }
+  return messages;
+}
+
+TEST(Proofs, SendsAndReceivesWithoutGroupsDeadlock) {
+  for (int p = 2; p <= 8; ++p)
+    for (int m = 2; m <= 32; ++m) {
+      const Messages messages = derive_messages(make_schedule(Kind::one_f_one_b, p, 1, m));
+      EXPECT_EQ(deadlock(messages), "");
+      EXPECT_NE(deadlock(ungrouped(messages, true)), "") << "p = " << p << " m = " << m;
+      EXPECT_NE(deadlock(ungrouped(messages, false)), "") << "p = " << p << " m = " << m;
+    }
+}
+
+}  // namespace

@@ -1,0 +1,87 @@
+// Pictures of schedules. Oracle: drawn by hand for p = 4, m = 8 with a backward pass two forward passes long.
+#include "schedule/render.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "command/schedule.h"
+
+namespace {
+
+using namespace trireme;
+using namespace trireme::schedule;
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t number = 0;
+  for (auto place = text.find(part); place != std::string::npos; place = text.find(part, place + 1)) ++number;
+  return number;
+}
+
+TEST(Render, PictureIsThatByHand) {
+  const Schedule schedule = make_schedule(Kind::one_f_one_b, 4, 1, 8);
+  EXPECT_EQ(picture(schedule, simulate(schedule, 1, 2)),
+            "stage 0 |0123......aa4bb5cc6dd7ee.ff.gg.hh| busy 72.7%\n"
+            "stage 1 |.012....aa3bb4cc5dd6ee7ff.gg.hh..| busy 72.7%\n"
+            "stage 2 |..01..aa2bb3cc4dd5ee6ff7gg.hh....| busy 72.7%\n"
+            "stage 3 |...0aa1bb2cc3dd4ee5ff6gg7hh......| busy 72.7%\n");
+}
+
+TEST(Render, ListingNamesChunksWhenThereAreSeveral) {
+  EXPECT_EQ(listing(make_schedule(Kind::one_f_one_b, 2, 1, 2)), "stage 0: F0 F1 B0 B1 step\nstage 1: F0 B0 F1 B1 step\n");
+  const Schedule two{Kind::gpipe, 1, 2, 1, {{{Act::forward, 0, 0}, {Act::forward, 0, 1}}}};
+  EXPECT_EQ(listing(two), "stage 0: F0.0 F0.1\n");
+}
+
+TEST(Render, DrawingHasABoxAPass) {
+  const Schedule schedule = make_schedule(Kind::gpipe, 3, 1, 12);
+  const std::string drawing = svg(schedule, simulate(schedule, 1, 2));
+  EXPECT_EQ(count(drawing, "<title>forward"), 36u);
+  EXPECT_EQ(count(drawing, "<title>backward"), 36u);
+  EXPECT_EQ(count(drawing, ">11</text>"), 6u) << "the number in each box";
+  EXPECT_EQ(count(drawing, ">stage 2</text>"), 1u);
+  EXPECT_EQ(count(drawing, "http"), 1u) << "nothing from elsewhere but the name space";
+}
+
+std::string refusal(const command::ScheduleOptions& options) {
+  try {
+    command::schedule_report(options);
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.status(), base::Exit::bad_input);
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+TEST(ScheduleCommand, ReportsBubbleMemoryAndMessages) {
+  const std::string text = command::schedule_report({"1f1b", 4, 1, 16, 2, ""});
+  EXPECT_NE(text.find("stage 3 |...0aa1bb"), std::string::npos);
+  EXPECT_NE(text.find("0.3750 of the work measured, 0.3750 by the formula"), std::string::npos) << text;
+  EXPECT_NE(text.find("4 3 2 1 by stage"), std::string::npos) << text;
+  EXPECT_NE(text.find("48 a step on 6 channels"), std::string::npos) << text;
+}
+
+TEST(ScheduleCommand, WritesTheDrawing) {
+  const auto file = std::filesystem::temp_directory_path() / ("schedule." + std::to_string(getpid()) + ".svg");
+  command::schedule_report({"gpipe", 2, 1, 4, 1, file});
+  std::ostringstream bytes;
+  bytes << std::ifstream(file).rdbuf();
+  std::filesystem::remove(file);
+  EXPECT_EQ(bytes.str().rfind("<svg", 0), 0u);
+}
+
+TEST(ScheduleCommand, RefusesByKey) {
+  EXPECT_NE(refusal({"1F1B", 4, 1, 8, 1, ""}).find("parallel.schedule = \"1F1B\": expected one of gpipe, 1f1b"),
+            std::string::npos);
+  EXPECT_NE(refusal({"1f1b", 4, 1, 7, 2, ""}).find("batch.global = 7"), std::string::npos);
+  EXPECT_NE(refusal({"1f1b", 4, 1, 0, 1, ""}).find("batch.global = 0"), std::string::npos);
+  EXPECT_NE(refusal({"1f1b", 4, 3, 8, 1, ""}).find("parallel.virtual = 3"), std::string::npos);
+  EXPECT_NE(refusal({"1f1b", 0, 1, 8, 1, ""}).find("parallel.pipeline = 0"), std::string::npos);
+  EXPECT_NE(refusal({"1f1b", 1ll << 40, 1, 8, 1, ""}).find("too many"), std::string::npos);
+  EXPECT_NE(refusal({"1f1b", 100000, 1, 100000, 1, ""}).find("at most"), std::string::npos);
+}
+
+}  // namespace
