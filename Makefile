@@ -19,7 +19,7 @@ hdf5    := $(firstword $(shell for name in hdf5-mpich hdf5; do pkg-config --exis
 H5FLAGS := $(if $(strip $(HDF5_HOME)),-I$(strip $(HDF5_HOME))/include,$(shell pkg-config --cflags $(hdf5) 2>/dev/null))
 H5LIBS  := $(if $(strip $(HDF5_HOME)),-L$(strip $(HDF5_HOME))/lib -Wl$(,)-rpath$(,)$(strip $(HDF5_HOME))/lib -lhdf5,$(shell pkg-config --libs $(hdf5) 2>/dev/null))
 FLAGS   := -std=c++20 -g -fopenmp -Wall -Wextra -Wshadow -Wconversion -Isrc -I. $(H5FLAGS) \
-           $(if $(strip $(DEBUG)),-O0,-O3) $(if $(strip $(ARCH)),-march=$(strip $(ARCH))) \
+           $(if $(strip $(DEBUG)),-O0,-O2) $(if $(strip $(ARCH)),-march=$(strip $(ARCH))) \
            $(if $(strip $(SAN)),-fsanitize=$(strip $(SAN)) -fno-omit-frame-pointer -DTRIREME_NO_CLONES)
 LIBS    := $(H5LIBS) $(BLAS_LIBS) -lfmt
 sources := $(filter-out src/main.cpp,$(wildcard src/*/*.cpp kernels/*.cpp kernels/cpu/*.cpp))
@@ -61,6 +61,7 @@ clean:  ## remove build/
 # Objects depend on the flags, so that another ARCH or CUDA_HOME rebuilds.
 $B/flags: FORCE
 	@mkdir -p $B; echo '$(MPICXX) $(FLAGS) $(LIBS)' | cmp -s - $@ || echo '$(MPICXX) $(FLAGS) $(LIBS)' > $@
+$B/kernels/%.o: FLAGS += $(if $(strip $(DEBUG)),,-O3)
 $B/%.o: %.cpp $B/flags
 	$(call say,c++,$<)
 	@mkdir -p $(@D)

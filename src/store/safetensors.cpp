@@ -68,12 +68,12 @@ Shape row_major_strides(const Shape& shape) {
 }
 
 json parse_header(const std::string& path, const base::MappedFile& file, std::int64_t& data_begin) {
-  if (file.size() < 8) base::refuse("{}: {} bytes are too few for a safetensors file", path, file.size());
-  const auto length = load<std::uint64_t>(file.data());
-  if (length > static_cast<std::uint64_t>(file.size() - 8))
-    base::refuse("{}: header of {} bytes in a file of {} bytes", path, length, file.size());
+  if (std::ssize(file.bytes()) < 8) base::refuse("{}: {} bytes are too few for a safetensors file", path, std::ssize(file.bytes()));
+  const auto length = load<std::uint64_t>(file.bytes().data());
+  if (length > static_cast<std::uint64_t>(std::ssize(file.bytes()) - 8))
+    base::refuse("{}: header of {} bytes in a file of {} bytes", path, length, std::ssize(file.bytes()));
   data_begin = 8 + static_cast<std::int64_t>(length);
-  const auto* text = reinterpret_cast<const char*>(file.data()) + 8;
+  const auto* text = reinterpret_cast<const char*>(file.bytes().data()) + 8;
   std::set<std::string> seen;
   // The library keeps the last of two equal keys; the format allows only one.
   const auto unique = [&](int depth, json::parse_event_t event, json& value) {
@@ -152,11 +152,11 @@ SafetensorsReader::SafetensorsReader(const std::string& path) : path_(path), fil
   const json header = parse_header(path, file_, data_begin);
   std::vector<std::pair<SafetensorsTensor, std::int64_t>> found;
   for (const auto& [name, entry] : header.items())
-    if (name != "__metadata__") found.push_back(parse_tensor(path, name, entry, data_begin, file_.size() - data_begin));
+    if (name != "__metadata__") found.push_back(parse_tensor(path, name, entry, data_begin, std::ssize(file_.bytes()) - data_begin));
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {  // empty tensors before what begins at the same byte
     return std::pair(a.first.begin, a.second) < std::pair(b.first.begin, b.second);
   });
-  check_coverage(path, found, data_begin, file_.size());
+  check_coverage(path, found, data_begin, std::ssize(file_.bytes()));
   for (auto& [tensor, bytes] : found) {
     index_[tensor.name] = tensors_.size();
     tensors_.push_back(std::move(tensor));
@@ -204,7 +204,7 @@ void SafetensorsReader::read_strided(const std::string& name, std::int64_t first
   if (low < 0 || high >= elements_of(tensor.shape))
     base::fail("{}: tensor {} {}: elements {} to {} wanted", path_, name, to_string(tensor.shape), low, high);
   const std::int64_t width = element_bytes.at(tensor.dtype);
-  const std::byte* data = file_.data() + tensor.begin + first * width;
+  const std::byte* data = file_.bytes().data() + tensor.begin + first * width;
   const Shape counts = count.empty() ? Shape{1} : count, strides = count.empty() ? Shape{1} : stride;
   if (tensor.dtype == "F32")
     gather(data, width, counts, strides, 0, out, [](const std::byte* from) { return load<float>(from); });
