@@ -168,6 +168,7 @@ const std::vector<Bad> bad_inputs = {
     {complete + "[parallel]\nstages = [1,\n-2]\n", {}, {"in.toml:16:", "parallel.stages = -2 is out of range", "1 error,"}},
     {complete + "[parallel]\nrecompute = 2\n", {}, {"parallel.recompute = \"2\": recomputation is not built yet", "1 error,"}},
     {complete + "[parallel]\nrecompute = 0\n", {}, {"parallel.recompute = 0 is out of range", "1 error,"}},
+    {complete, {"parallel.recompute=2"}, {"parallel.recompute = \"2\": recomputation is not built yet", "1 error,"}},
     {complete, {"optimizer.clip=nan"}, {"command line:", "optimizer.clip: 'nan' is not a finite number", "1 error,"}},
     {complete, {"optimizer.clip=inf"}, {"optimizer.clip: 'inf' is not a finite number", "1 error,"}},
     {complete + "[checkpoint]\nkeep = inf\n", {}, {"'checkpoint.keep' must be a whole number", "1 error,"}},
@@ -197,7 +198,9 @@ const std::vector<Bad> bad_inputs = {
 INSTANTIATE_TEST_SUITE_P(Inputs, ConfigRefuses, testing::ValuesIn(bad_inputs));
 
 TEST(ConfigRead, CaretCountsCharactersNotBytes) {
-  EXPECT_NE(complaint("\"schl\u00fcssel\" = 1 # \u00fc\n" + complete).find("      | ^~~~~~~~~~~ "), std::string::npos);
+  const std::string said = complaint("model = {\"schl\u00fcssel\" = 1,\tlayers = \"x\"}\n");
+  EXPECT_NE(said.find("      |          ^~~~~~~~~~~ keys of [model]"), std::string::npos) << said;
+  EXPECT_NE(said.find("\n      |                          \t         ^~~\n"), std::string::npos) << said;
 }
 
 // Whatever the bytes, the answer is a configuration or a base::Error. Mutations of a good file, each a function of its number.
