@@ -55,20 +55,32 @@ std::string shifted(std::string digits, std::int64_t shift, std::string_view tex
   return digits + std::string(static_cast<std::size_t>(shift), '0');
 }
 
-/// "HH:MM:SS" in seconds; nothing else.
-double clock_seconds(std::string_view clock, bool after_days, std::string_view text) {
+/// "HH:MM:SS" in seconds, hours below `hours`.
+double clock_seconds(std::string_view clock, double hours) {
   const auto pieces = split(clock, ':');
+  if (pieces.size() != 3) refuse("not a clock time");
   double seconds = 0;
-  bool good = pieces.size() == 3;
-  for (std::size_t i = 0; good && i < 3; ++i) {
-    std::string_view rest = pieces[i];
-    const std::string digits = take_digits(rest);
-    const double limit = i > 0 ? 60 : after_days ? 24 : 1e6;
-    good = rest.empty() && !digits.empty() && digits.size() <= 6 && parse_real(digits) < limit;
-    if (good) seconds = seconds * 60 + parse_real(digits);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto piece = static_cast<double>(parse_count(pieces[i]));
+    if (piece < 0 || piece >= (i == 0 ? hours : 60)) refuse("out of range");
+    seconds = seconds * 60 + piece;
   }
-  if (!good) refuse("'{}' is not a time; write 90s, 30m, 4h, 04:00:00 or 1-12:00:00", text);
   return seconds;
+}
+
+double seconds_of(std::string_view text) {
+  const auto dash = text.find('-', 1), colon = text.find(':');
+  if (colon != std::string_view::npos && dash != std::string_view::npos) {
+    const auto days = static_cast<double>(parse_count(text.substr(0, dash)));
+    if (days < 0) refuse("out of range");
+    return 86400 * days + clock_seconds(text.substr(dash + 1), 24);
+  }
+  if (colon != std::string_view::npos) return clock_seconds(text, 1e6);
+  constexpr std::pair<char, double> units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
+  for (const auto& [letter, seconds] : units) {
+    if (text.ends_with(letter)) return seconds * parse_real(text.substr(0, text.size() - 1));
+  }
+  return parse_real(text);
 }
 
 }  // namespace
@@ -107,7 +119,8 @@ double parse_real(std::string_view text) {
   const std::string plain = without_underscores(trimmed(text));
   const char* const end = plain.data() + plain.size();
   double value = 0;
-  const auto [stop, status] = std::from_chars(plain.data() + (plain.starts_with('+') ? 1 : 0), end, value);
+  const bool plus = plain.starts_with('+') && !plain.starts_with("+-");  // from_chars takes no plus
+  const auto [stop, status] = std::from_chars(plain.data() + (plus ? 1 : 0), end, value);
   if (status == std::errc::result_out_of_range) refuse("'{}' does not fit into a double", text);
   if (status != std::errc() || stop != end) refuse("'{}' is not a number", text);
   if (!std::isfinite(value)) refuse("'{}' is not a finite number", text);
@@ -115,21 +128,11 @@ double parse_real(std::string_view text) {
 }
 
 double parse_duration(std::string_view text) {
-  const std::string_view all = trimmed(text);
-  if (all.find(':') != std::string_view::npos) {
-    const auto dash = all.find('-');
-    if (dash == std::string_view::npos) return clock_seconds(all, false, text);
-    std::string_view days = all.substr(0, dash);
-    const std::string digits = take_digits(days);
-    const double clock = clock_seconds(all.substr(dash + 1), true, text);
-    if (digits.empty() || digits.size() > 6 || !days.empty()) refuse("'{}' is not a time", text);
-    return 86400 * parse_real(digits) + clock;
+  try {
+    return seconds_of(trimmed(text));
+  } catch (const Error&) {
+    refuse("'{}' is not a time; write 90s, 30m, 4h, 04:00:00 or 1-12:00:00", text);
   }
-  constexpr std::pair<char, double> units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
-  for (const auto& [letter, seconds] : units) {
-    if (all.ends_with(letter)) return seconds * parse_real(all.substr(0, all.size() - 1));
-  }
-  return parse_real(all);
 }
 
 std::int64_t parse_bytes(std::string_view text) {

@@ -15,30 +15,29 @@ namespace {
 
 using Count = std::int64_t;
 
-/// The nearest numbers at or below and above `value`, from 1 to `limit`, for which `good` holds: "8 or 12"; "none" without any.
-std::string nearest(Count value, Count limit, const std::function<bool(Count)>& good) {
-  std::vector<std::string> found;
-  for (Count low = std::min(value, limit); low >= 1; --low) {
-    if (!good(low)) continue;
-    found.push_back(fmt::format("{}", low));
-    break;
-  }
-  for (Count high = value + 1; high <= limit; ++high) {
-    if (!good(high)) continue;
-    found.push_back(fmt::format("{}", high));
-    break;
-  }
-  return found.empty() ? "none" : base::alternatives(found);
+/// "; nearest model.heads: 8 or 12"; empty when there is none.
+std::string listed(const std::string& key, const std::vector<Count>& values) {
+  std::vector<std::string> words;
+  for (const Count value : values) words.push_back(fmt::format("{}", value));
+  return words.empty() ? "" : fmt::format("; nearest {}: {}", key, base::alternatives(words));
 }
 
-std::string nearest_divisors(Count value, Count of) {
-  return nearest(value, of, [=](Count n) { return of % n == 0; });
+/// The nearest values of `key` at or below and above `value`, from 1 to `limit`, for which `good` holds.
+std::string nearest(const std::string& key, Count value, Count limit, const std::function<bool(Count)>& good) {
+  std::vector<Count> found;
+  Count low = std::min(value, limit), high = value + 1;
+  while (low >= 1 && !good(low)) --low;
+  while (high <= limit && !good(high)) ++high;
+  if (low >= 1) found.push_back(low);
+  if (high <= limit) found.push_back(high);
+  return listed(key, found);
 }
 
-/// The multiples of `unit` around `value`, without 0.
-std::string nearest_multiples(Count value, Count unit) {
+/// The multiples of `unit` below and above `value`, without 0.
+std::string nearest_multiples(const std::string& key, Count value, Count unit) {
   const Count below = value / unit * unit;
-  return below == 0 ? fmt::format("{}", unit) : fmt::format("{} or {}", below, below + unit);
+  if (below == 0) return listed(key, {unit});
+  return listed(key, {below, below + unit});
 }
 
 class Check {
@@ -71,50 +70,54 @@ class Check {
   }
 
   void heads() {
-    const auto& [model, t] = std::tie(config_.model, config_.parallel.tensor);
-    if (model.hidden % model.heads != 0) {
-      report({"model.heads"}, fmt::format("{} does not divide {}; nearest model.heads: {}; nearest model.hidden: {}",
-                                          show("model.heads"), show("model.hidden"), nearest_divisors(model.heads, model.hidden),
-                                          nearest_multiples(model.hidden, model.heads)));
+    const Count hidden = config_.model.hidden, heads = config_.model.heads, t = config_.parallel.tensor;
+    const auto good_heads = [=](Count n) { return hidden % n == 0 && n % t == 0; };
+    if (hidden % heads != 0) {
+      report({"model.heads"},
+             fmt::format("{} does not divide {}{}{}", show("model.heads"), show("model.hidden"),
+                         nearest("model.heads", heads, hidden, good_heads), nearest_multiples("model.hidden", hidden, heads)));
     }
-    if (model.heads % t != 0) {
+    if (heads % t != 0) {
+      const auto good_tensor = [=, this](Count n) { return heads % n == 0 && splits_ranks(n, config_.parallel.pipeline); };
       report({"parallel.tensor"},
-             fmt::format("{} does not divide {}; nearest parallel.tensor: {}; nearest model.heads: {}", show("parallel.tensor"),
-                         show("model.heads"), nearest_divisors(t, model.heads), nearest_multiples(model.heads, t)));
+             fmt::format("{} does not divide {}{}{}", show("parallel.tensor"), show("model.heads"),
+                         nearest("parallel.tensor", t, heads, good_tensor), nearest("model.heads", heads, hidden, good_heads)));
     }
   }
 
+  bool splits_ranks(Count t, Count p) const { return ranks_ % (t * p) == 0; }
+
   void grid() {
     const Count t = config_.parallel.tensor, p = config_.parallel.pipeline;
-    if (ranks_ % (t * p) == 0) return batch(ranks_ / (t * p));
+    if (splits_ranks(t, p)) return batch(ranks_ / (t * p));
     report({"parallel.pipeline", "parallel.tensor"},
-           fmt::format("{} ranks cannot be split into groups of {} x {} = {}; nearest number of ranks: {}; with this tensor, "
-                       "nearest parallel.pipeline: {}",
-                       ranks_, show("parallel.tensor"), show("parallel.pipeline"), t * p, nearest_multiples(ranks_, t * p),
-                       nearest(p, ranks_, [&](Count n) { return ranks_ % (t * n) == 0; })));
+           fmt::format("{} ranks cannot be split into groups of {} x {} = {}{}{}", ranks_, show("parallel.tensor"),
+                       show("parallel.pipeline"), t * p, nearest_multiples("number of ranks", ranks_, t * p),
+                       nearest("parallel.pipeline", p, ranks_, [=, this](Count n) { return splits_ranks(t, n); })));
   }
 
   void batch(Count d) {
     const Count global = config_.batch.global, micro = config_.batch.micro;
     if (global % (micro * d) == 0) return;
     report({"batch.global"},
-           fmt::format(
-               "{} is not a whole number of microbatches: batch.global = batch.micro x m x d, {} = {} x m x {}, with {} "
-               "and d = ranks / (tensor x pipeline) = {} / ({} x {}) = {}; nearest batch.global: {}; nearest batch.micro: {}",
-               show("batch.global"), global, micro, d, show("batch.micro"), ranks_, config_.parallel.tensor,
-               config_.parallel.pipeline, d, nearest_multiples(global, micro * d),
-               nearest(micro, global, [&](Count n) { return global % (n * d) == 0; })));
+           fmt::format("{} is not a whole number of microbatches: batch.global = batch.micro x m x d, {} = {} x m x {}, with {} "
+                       "and d = ranks / (tensor x pipeline) = {} / ({} x {}) = {}{}{}",
+                       show("batch.global"), global, micro, d, show("batch.micro"), ranks_, config_.parallel.tensor,
+                       config_.parallel.pipeline, d, nearest_multiples("batch.global", global, micro * d),
+                       nearest("batch.micro", micro, global, [=](Count n) { return global % (n * d) == 0; })));
   }
 
   void stages() {
-    const auto& [layers, parallel] = std::tie(config_.model.layers, config_.parallel);
+    const Parallel& parallel = config_.parallel;
+    const Count layers = config_.model.layers;
     const Count chunks = parallel.pipeline * parallel.chunks;
     if (parallel.stages.empty()) {
       if (chunks <= layers) return;
+      const auto good = [=, this](Count n) { return splits_ranks(config_.parallel.tensor, n); };
       return report({"parallel.pipeline", "model.layers"},
-                    fmt::format("{} layers cannot fill {} stages: {}, {}, {}; nearest parallel.pipeline: {}", layers, chunks,
-                                show("model.layers"), show("parallel.pipeline"), show("parallel.virtual"),
-                                std::max<Count>(layers / parallel.chunks, 1)));
+                    fmt::format("{} layers cannot fill {} stages: {}, {}, {}{}", layers, chunks, show("model.layers"),
+                                show("parallel.pipeline"), show("parallel.virtual"),
+                                nearest("parallel.pipeline", parallel.pipeline, layers / parallel.chunks, good)));
     }
     const auto given = static_cast<Count>(parallel.stages.size());
     if (given != chunks) {
@@ -175,6 +178,9 @@ class Check {
 
 }  // namespace
 
-void check_layout(const Resolved& resolved, int ranks) { Check(resolved, ranks).all(); }
+void check_layout(const Resolved& resolved, int ranks) {
+  if (ranks < 1) base::refuse("{} ranks: at least 1 is needed", ranks);
+  Check(resolved, ranks).all();
+}
 
 }  // namespace trireme::config

@@ -104,7 +104,6 @@ class Reader {
 
   void finish(Missing missing) {
     for (const auto& key : all_keys()) {
-      if (complained_.contains(key.full_name())) continue;
       try {
         check_built(key, resolved_.config);
       } catch (const Complaint& complaint) {

@@ -159,11 +159,15 @@ void assign(const Key& key, const Value& value, Config& config) { std::visit(Sto
 void check_built(const Key& key, Config& config) {
   const Slot slot = key.slot(config);
   if (key.built.empty() || std::find(key.built.begin(), key.built.end(), plain_text(slot)) != key.built.end()) return;
-  const bool string = std::holds_alternative<std::string*>(slot);
-  throw Complaint{
-      fmt::format("{} = {}: {} is not built yet; only {} {} in this version", key.full_name(), toml_text(slot), key.feature,
-                  base::alternatives(string ? in_quotes(key.built) : key.built), key.built.size() == 1 ? "works" : "work"),
-      ""};
+  throw Complaint{fmt::format("{} = {}: {} is not built yet; only {} {} in this version", key.full_name(), toml_text(slot),
+                              key.feature, built_values(key), key.built.size() == 1 ? "works" : "work"),
+                  ""};
+}
+
+std::string built_values(const Key& key) {
+  Config any;
+  const bool string = std::holds_alternative<std::string*>(key.slot(any));
+  return base::alternatives(string ? in_quotes(key.built) : key.built);
 }
 
 std::string legal_values(const Key& key) {

@@ -36,4 +36,7 @@ void check_built(const Key& key, Config& config);
 /// The values that a string or a number of this key may have, in words.
 std::string legal_values(const Key& key);
 
+/// Those whose feature this version has, in words; empty when it has all.
+std::string built_values(const Key& key);
+
 }  // namespace trireme::config

@@ -28,6 +28,7 @@ std::string keys_text() {
     text += fmt::format("  {:<19} {:<10} {:<8} {}", key.name, key.required ? "required" : toml_text(key.slot(defaults)), key.unit,
                         key.meaning);
     if (const auto legal = legal_values(key); !legal.empty()) text += fmt::format(" ({})", legal);
+    if (!key.built.empty()) text += fmt::format("; this version: only {}", built_values(key));
     text += "\n";
   }
   return text;

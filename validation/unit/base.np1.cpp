@@ -1,0 +1,189 @@
+// Units, words and whole files. Oracle: values and texts worked out by hand; all comparisons exact.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace trireme::base {
+namespace {
+
+template <class F>
+void expect_refused(F parse, const std::vector<const char*>& texts) {
+  for (const char* text : texts) {
+    try {
+      parse(text);
+      ADD_FAILURE() << "accepted: '" << text << "'";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), Exit::bad_input) << text;
+      EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(Units, CountsAreExact) {
+  const std::vector<std::pair<const char*, std::int64_t>> good = {{"20", 20},
+                                                                  {" +7 ", 7},
+                                                                  {"-3", -3},
+                                                                  {"1e6", 1000000},
+                                                                  {"1.5e3", 1500},
+                                                                  {"1500e-2", 15},
+                                                                  {"0.0", 0},
+                                                                  {"0e99", 0},
+                                                                  {"1_000_000", 1000000},
+                                                                  {"9007199254740993", 9007199254740993},  // no double
+                                                                  {"9223372036854775807", 9223372036854775807}};
+  for (const auto& [text, value] : good) EXPECT_EQ(parse_count(text), value) << text;
+  expect_refused(parse_count, {"", "1.5", "15e-2", "1e19", "9223372036854775808", "nan", "inf", "0x10", "1e", "1.", ".5", "_1",
+                               "1_", "1__0", "1 0", "12k", "1e1000", "--1"});
+}
+
+TEST(Units, RealsAreFinite) {
+  EXPECT_EQ(parse_real("3e-4"), 3e-4);
+  EXPECT_EQ(parse_real("+0.1"), 0.1);
+  EXPECT_EQ(parse_real("1_000.5"), 1000.5);
+  expect_refused(parse_real, {"", "nan", "inf", "-inf", "1e999", "1,5", "1.5x", "+-1"});
+}
+
+TEST(Units, Durations) {
+  const std::vector<std::pair<const char*, double>> good = {
+      {"90", 90},     {"0.5", 0.5},        {"90s", 90},           {"30m", 1800},
+      {"1.5h", 5400}, {"04:00:00", 14400}, {"100:00:01", 360001}, {"1-12:00:00", 129600}};
+  for (const auto& [text, seconds] : good) EXPECT_EQ(parse_duration(text), seconds) << text;
+  expect_refused(parse_duration, {"", "4x", "1:60:00", "1:00:60", "30:00", "1-24:00:00", "1-", "-1-00:00:00", "a-00:00:00", "h"});
+}
+
+TEST(Units, BytesNeedAUnitThatAllAgreeOn) {
+  const std::vector<std::pair<const char*, std::int64_t>> good = {{"4096", 4096},      {"64KiB", 65536}, {"1.5 GiB", 1610612736},
+                                                                  {"10 MB", 10000000}, {"2kB", 2000},    {"1GB", 1000000000}};
+  for (const auto& [text, bytes] : good) EXPECT_EQ(parse_bytes(text), bytes) << text;
+  expect_refused(parse_bytes, {"128M", "1K", "1G", "-1", "-1MiB", "0.3 KiB", "9e9 GiB", ""});
+}
+
+TEST(Units, RealTextReadsBackAsTheSameDouble) {
+  EXPECT_EQ(real_text(0.1), "0.1");
+  for (const double value : {1.0 / 3, 1e-8, 65536.0, 5e-324, std::numeric_limits<double>::max(), -2.5e17}) {
+    EXPECT_EQ(std::strtod(real_text(value).c_str(), nullptr), value);
+  }
+}
+
+TEST(Units, Texts) {
+  EXPECT_EQ(bytes_text(0), "0 B");
+  EXPECT_EQ(bytes_text(1023), "1023 B");
+  EXPECT_EQ(bytes_text(1024), "1.0 KiB");
+  EXPECT_EQ(bytes_text(1048575), "1.0 MiB");  // 1024.0 KiB would round to four digits
+  EXPECT_EQ(bytes_text(65713995776.0), "61.2 GiB");
+  EXPECT_EQ(time_text(2021), "0:33:41");
+  EXPECT_EQ(time_text(59.6), "0:01:00");
+  EXPECT_EQ(time_text(360001), "100:00:01");
+  EXPECT_EQ(rate_text(1.27e6), "1.27 M");
+  EXPECT_EQ(rate_text(12700), "12.7 k");
+  EXPECT_EQ(rate_text(999.7), "1.00 k");
+  EXPECT_EQ(rate_text(127), "127 ");
+}
+
+TEST(Text, EditDistance) {
+  EXPECT_EQ(edit_distance("", "abc"), 3);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
+  EXPECT_EQ(edit_distance("tesnor", "tensor"), 1);  // one swap
+  EXPECT_EQ(edit_distance("same", "same"), 0);
+}
+
+TEST(Text, NearestWords) {
+  const std::vector<std::string> words = {"layers", "hidden", "heads", "every", "steps"};
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(nearest_words("n_layer", words), Words{"layers"});
+  EXPECT_EQ(nearest_words("step", words), Words{"steps"});
+  EXPECT_EQ(nearest_words("lr", words), Words{});  // half of two letters: only one change
+  EXPECT_EQ(nearest_words("ab", {"aa", "bb", "cc"}), (Words{"aa", "bb"}));
+}
+
+TEST(Text, ListsAndPieces) {
+  EXPECT_EQ(alternatives({}), "");
+  EXPECT_EQ(alternatives({"a"}), "a");
+  EXPECT_EQ(alternatives({"a", "b", "c"}), "a, b or c");
+  EXPECT_EQ(split(" 1, 2 ,,", ','), (std::vector<std::string>{"1", "2", "", ""}));
+  EXPECT_TRUE(split("  ", ',').empty());
+}
+
+class Folder : public testing::Test {
+ protected:
+  Folder() {
+    char name[] = "/tmp/trireme-base-XXXXXX";
+    folder_ = ::mkdtemp(name);
+  }
+  ~Folder() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::size_t files() const { return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder_), {})); }
+
+ private:
+  std::string folder_;
+};
+
+/// Expects an Error of `status` that names the file and holds the system's words.
+template <class F>
+void expect_error(F call, Exit status, const std::string& path, int number) {
+  try {
+    call();
+    ADD_FAILURE() << "no error for " << path;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), status);
+    EXPECT_NE(std::string(error.what()).find(path), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find(std::strerror(number)), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(Folder, WriteReplacesWholeFileAndLeavesNothingElse) {
+  const std::string content = std::string("a\0b\n", 4) + std::string(200000, 'x');
+  write_file_atomically(path("f"), "old");
+  write_file_atomically(path("f"), content);
+  EXPECT_EQ(read_file(path("f")), content);
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(Folder, ReadersOfTheOldFileKeepIt) {
+  write_file_atomically(path("f"), "old");
+  std::ifstream reader(path("f"));
+  write_file_atomically(path("f"), "new");
+  std::string seen;
+  reader >> seen;
+  EXPECT_EQ(seen, "old");  // replaced by rename, not written over
+}
+
+TEST_F(Folder, FailedWriteKeepsTheOldContent) {
+  ::mkdir(path("f").c_str(), 0777);  // a folder cannot be replaced by a file
+  expect_error([&] { write_file_atomically(path("f"), "new"); }, Exit::failure, path("f"), EISDIR);
+  EXPECT_EQ(files(), 1u);
+  expect_error([&] { write_file_atomically(path("no/f"), "new"); }, Exit::failure, path("no/f"), ENOENT);
+}
+
+TEST_F(Folder, ReadErrorsNameTheFile) {
+  expect_error([&] { read_file(path("none")); }, Exit::bad_input, path("none"), ENOENT);
+  expect_error([&] { read_file(path("")); }, Exit::bad_input, path(""), EISDIR);
+  expect_error([&] { MappedFile(path("none")); }, Exit::bad_input, path("none"), ENOENT);
+  EXPECT_THROW(MappedFile(path("")), Error);
+}
+
+TEST_F(Folder, MappedFileHasTheBytesAndMoves) {
+  write_file_atomically(path("f"), "abc");
+  write_file_atomically(path("empty"), "");
+  MappedFile first(path("f"));
+  const MappedFile second(std::move(first));
+  ASSERT_EQ(second.bytes().size(), 3u);
+  EXPECT_EQ(std::memcmp(second.bytes().data(), "abc", 3), 0);
+  EXPECT_TRUE(MappedFile(path("empty")).bytes().empty());
+}
+
+}  // namespace
+}  // namespace trireme::base
