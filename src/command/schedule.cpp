@@ -60,12 +60,13 @@ std::string schedule_report(const ScheduleOptions& options) {
   const sched::Timing timing = sched::simulate(schedule, forward_seconds, backward_seconds);
   if (!options.svg.empty()) base::write_file_atomically(options.svg, sched::svg(schedule, timing));
 
-  std::string text = fmt::format(
-      "{}: {} stages, {} chunks a stage, {} microbatches; digits forward, letters backward, a backward pass {} forward passes "
-      "long\n",
-      options.schedule, schedule.stages, schedule.chunks, schedule.microbatches, backward_seconds);
-  text += timing.seconds <= widest_picture ? sched::picture(schedule, timing)
-                                           : fmt::format("(a picture of {} columns: --svg draws it)\n", timing.seconds);
+  std::string text = fmt::format("{}: p = {} stages, v = {}, m = {} microbatches\n", options.schedule, schedule.stages,
+                                 schedule.chunks, schedule.microbatches);
+  text +=
+      fmt::format("digits are forward passes, letters backward passes, {} times as long\n", backward_seconds / forward_seconds);
+  text += timing.seconds <= widest_picture
+              ? sched::picture(schedule, timing)
+              : fmt::format("(a picture of {} columns, too wide: --svg FILE draws it)\n", timing.seconds);
   text += fmt::format("bubble            {:.4f} of the work measured, {:.4f} by the formula (p-1)/(v m)\n",
                       sched::bubble(schedule, timing, forward_seconds, backward_seconds), sched::bubble_formula(schedule));
   text += fmt::format("peak activations  {} by stage, each of one microbatch and chunk\n",

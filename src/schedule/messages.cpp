@@ -1,8 +1,13 @@
 #include "schedule/messages.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <optional>
 #include <set>
+#include <tuple>
+
+#include "schedule/timing.h"
 
 namespace trireme::schedule {
 namespace {
@@ -43,6 +48,43 @@ std::vector<Channel> channels_of(const Schedule& schedule) {
   return {channels.begin(), channels.end()};
 }
 
+using Groups = std::vector<std::vector<int>>;  // [p][actions]
+
+/// The group in which each action's input is received: late, just before the action, with one chunk a stage.
+///
+/// With several, late would deadlock: all stages send into a ring and none receives. There a receive stands in the first group
+/// whose action begins, in the ideal timing, no earlier than the message is made. No deadlock then, by induction on the times c
+/// at which the actions after groups begin. Take a group posted at e and ended by c >= e. The partner of a send is posted after
+/// an action that began before e; the partner of a receive after an action that ended, so began, before c. Groups before those
+/// end by the induction, so that the partner is posted.
+Groups receive_groups(const Schedule& schedule) {
+  Groups groups(schedule.actions.size());
+  for (std::size_t stage = 0; stage < groups.size(); ++stage) {
+    groups[stage].resize(schedule.actions[stage].size());
+    std::iota(groups[stage].begin(), groups[stage].end(), 0);
+  }
+  if (schedule.chunks == 1) return groups;
+
+  const Timing timing = simulate(schedule, 1, 2);
+  std::map<std::tuple<Act, int, int>, double> made;  // by direction, microbatch, model chunk
+  for (int stage = 0; stage < schedule.stages; ++stage)
+    for (std::size_t k = 0; k < groups[stage].size(); ++k) {
+      const auto& [act, microbatch, chunk] = schedule.actions[stage][k];
+      made[{act, microbatch, model_chunk(schedule.stages, stage, chunk)}] = timing.spans[stage][k].end;
+    }
+  for (int stage = 0; stage < schedule.stages; ++stage)
+    for (std::size_t k = 0; k < groups[stage].size(); ++k) {
+      const Action& action = schedule.actions[stage][k];
+      if (!need(schedule, stage, action)) continue;
+      const int maker = model_chunk(schedule.stages, stage, action.chunk) - flow(action);
+      const double ready = made.at({action.act, action.microbatch, maker});
+      const auto& spans = timing.spans[stage];
+      const auto first = std::partition_point(spans.begin(), spans.end(), [&](const Span& span) { return span.begin < ready; });
+      groups[stage][k] = static_cast<int>(first - spans.begin());
+    }
+  return groups;
+}
+
 }  // namespace
 
 Messages derive_messages(const Schedule& schedule) {
@@ -52,11 +94,12 @@ Messages derive_messages(const Schedule& schedule) {
     const auto place = std::lower_bound(messages.channels.begin(), messages.channels.end(), end->channel);
     group.push_back({end->is_send, static_cast<int>(place - messages.channels.begin()), action.microbatch, action.chunk});
   };
+  const Groups receives = receive_groups(schedule);
   for (int stage = 0; stage < schedule.stages; ++stage) {
     const std::vector<Action>& actions = schedule.actions[stage];
     std::vector<std::vector<Transfer>> groups(actions.size() + 1);
     for (std::size_t k = 0; k < actions.size(); ++k) {
-      add(groups[k], need(schedule, stage, actions[k]), actions[k]);
+      add(groups[receives[stage][k]], need(schedule, stage, actions[k]), actions[k]);
       add(groups[k + 1], product(schedule, stage, actions[k]), actions[k]);
     }
     messages.before.push_back(std::move(groups));

@@ -23,8 +23,10 @@ struct Transfer {
   int microbatch, chunk;  // of the action that made it (send) or needs it (receive), on this stage
 };
 
-/// Per stage and action index k: `before[k]` is one group of transfers posted together before action k runs: the receives that
-/// action k needs and the sends of what action k-1 made. One more group at the end holds the sends of the last action.
+/// Per stage and action index k: `before[k]` is one group of transfers posted together before action k runs: the sends of what
+/// action k-1 made, and with one chunk a stage the receives that action k needs. With several chunks a receive may stand some
+/// groups before its action, which (microbatch, chunk) names; it is kept until then. One more group at the end: the sends of the
+/// last action.
 struct Messages {
   std::vector<Channel> channels;                           // in the order in which communicators are made
   std::vector<std::vector<std::vector<Transfer>>> before;  // [p][actions + 1]

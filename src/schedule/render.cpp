@@ -95,7 +95,7 @@ std::string svg(const Schedule& schedule, const Timing& timing) {
   std::string text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
       "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
-      "<text x=\"10\" y=\"16\">{2}: {3} stages, {4} chunks a stage, {5} microbatches</text>\n",
+      "<text x=\"10\" y=\"16\">{2}: p = {3} stages, v = {4}, m = {5} microbatches</text>\n",
       width, height, name_of(schedule.kind), schedule.stages, schedule.chunks, schedule.microbatches);
   text += legend_entry(left, {Act::forward}, "forward") + legend_entry(left + 90, {Act::backward}, "backward");
   for (int stage = 0; stage < schedule.stages; ++stage) {

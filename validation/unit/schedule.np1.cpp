@@ -112,6 +112,42 @@ Schedule two_chunks(int p, int m) {
   return schedule;
 }
 
+/// The interleaved schedule of section 2.2.2, m a multiple of p: groups of p microbatches go through the chunks in turn, and the
+/// first stage has 2 (p - 1) + (v - 1) p forward passes before its first backward pass.
+Schedule interleaved(int p, int v, int m) {
+  Schedule schedule{Kind::one_f_one_b, p, v, m, {}};
+  const auto pass = [&](Act act, int k) {
+    const int turn = k / p % v;
+    return Action{act, k / (p * v) * p + k % p, act == Act::forward ? turn : v - 1 - turn};
+  };
+  for (int stage = 0; stage < p; ++stage) {
+    const int warmup = std::min(m * v, 2 * (p - stage - 1) + (v - 1) * p);
+    std::vector<Action> actions;
+    for (int k = 0; k < warmup; ++k) actions.push_back(pass(Act::forward, k));
+    for (int k = 0; k < m * v; ++k) {
+      if (warmup + k < m * v) actions.push_back(pass(Act::forward, warmup + k));
+      actions.push_back(pass(Act::backward, k));
+    }
+    actions.push_back({Act::optimizer_step});
+    schedule.actions.push_back(actions);
+  }
+  return schedule;
+}
+
+TEST(Messages, SeveralChunksDoNotDeadlock) {
+  for (int p = 1; p <= 8; ++p)
+    for (int v = 2; v <= 4; ++v)
+      for (int m = p; m <= 4 * p; m += p) {
+        SCOPED_TRACE("p = " + std::to_string(p) + " v = " + std::to_string(v) + " m = " + std::to_string(m));
+        for (const Schedule& schedule : {two_chunks(p, m), interleaved(p, v, m)})
+          EXPECT_EQ(violations(schedule, derive_messages(schedule)), std::vector<std::string>());
+        const Schedule schedule = interleaved(p, v, m);
+        EXPECT_EQ(bubble(schedule, simulate(schedule, 1, 2), 1, 2), (p - 1.0) / (v * m)) << "section 2.2.2";
+        for (int r = 0; r < p; ++r)
+          EXPECT_EQ(peak_activations(schedule)[r], std::min(m * v, (v - 1) * p + 2 * (p - r - 1) + 1)) << "stage " << r;
+      }
+}
+
 TEST(Messages, ChunksWrapFromTheLastStageToTheFirst) {
   const Schedule schedule = two_chunks(3, 1);
   const Messages messages = derive_messages(schedule);
