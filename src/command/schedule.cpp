@@ -1,9 +1,13 @@
 #include "command/schedule.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "command/commands.h"
+#include "config/reader.h"
 #include "schedule/messages.h"
 #include "schedule/proofs.h"
 #include "schedule/render.h"
@@ -74,6 +78,31 @@ std::string schedule_report(const ScheduleOptions& options) {
   text += fmt::format("messages          {} a step on {} channels\n", count_sends(messages), messages.channels.size());
   text += "proven            every pass once, messages in order, no deadlock\n";
   return text;
+}
+
+int schedule(int argc, char** argv) {
+  std::vector<std::string> values;
+  ScheduleOptions options;
+  CLI::App app("Shows a pipeline schedule: picture, bubble, activations alive, messages. Nothing runs.", "trireme schedule");
+  app.add_option("key=value", values,
+                 "parallel.schedule (gpipe, 1f1b), parallel.pipeline, batch.global, batch.micro; m = B / b, as with d = 1");
+  app.add_option("--svg", options.svg, "draw it into this file");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    base::refuse("trireme schedule: {}; trireme schedule --help says more", error.what());
+  }
+  const config::Config config = config::read_config("command line", "", values, config::Missing::allow).config;
+  options.schedule = config.parallel.schedule;
+  options.pipeline = config.parallel.pipeline;
+  options.chunks = config.parallel.chunks;
+  options.global_batch = config.batch.global;
+  options.micro_batch = config.batch.micro;
+  fmt::print("{}", schedule_report(options));
+  return 0;
 }
 
 }  // namespace trireme::command

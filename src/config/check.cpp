@@ -97,7 +97,12 @@ class Check {
   }
 
   void batch(Count d) {
-    const Count global = config_.batch.global, micro = config_.batch.micro;
+    const Count global = config_.batch.global, micro = config_.batch.micro, held_out = config_.run.evaluate_samples;
+    if (config_.run.evaluate_every > 0 && held_out % (micro * d) != 0) {
+      report({"run.evaluate_samples"},
+             fmt::format("{} is not a multiple of {} x d, d = {}{}", show("run.evaluate_samples"), show("batch.micro"), d,
+                         nearest_multiples("run.evaluate_samples", held_out, micro * d)));
+    }
     if (global % (micro * d) == 0) return;
     report({"batch.global"},
            fmt::format("{} is not a whole number of microbatches: batch.global = batch.micro x m x d, {} = {} x m x {}, with {} "

@@ -14,9 +14,13 @@ namespace {
 
 /// 1234567 -> "1 234 567"
 std::string grouped(std::int64_t value) {
-  std::string digits = std::to_string(value);
-  for (int place = static_cast<int>(digits.size()) - 3; place > 0; place -= 3) digits.insert(place, " ");
-  return digits;
+  std::string text;
+  const std::string digits = std::to_string(value);
+  for (std::size_t k = 0; k < digits.size(); ++k) {
+    if (k > 0 && (digits.size() - k) % 3 == 0) text += ' ';
+    text += digits[k];
+  }
+  return text;
 }
 
 std::string memory_line(const Trainer& trainer, const StartFacts& facts) {
