@@ -7,6 +7,9 @@
 #include "base/error.h"
 #include "kernels/device.h"
 
+// The address sanitizer's allocator ends the program by default where malloc returns null.
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+
 namespace trireme::kernels {
 namespace {
 
