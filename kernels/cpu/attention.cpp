@@ -3,6 +3,7 @@
 // appendix B.2): dS = P * (dP - D). Scratch is two tiles of scores a thread, linear in s.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <omp.h>
 
@@ -66,27 +67,34 @@ Head head_at(const AttentionShape& shape, std::int64_t index) {
           .scale = 1.0f / std::sqrt(static_cast<float>(shape.head_size))};
 }
 
-/// Queries first .. first + count - 1 see keys 0 .. keys - 1, query first + r the first `visible(r)` of them.
+/// Queries first .. first + count - 1 see keys 0 .. keys - 1; their rows of scores are `width` elements apart.
 struct Tile {
-  std::int64_t first, count, keys;
-  std::int64_t visible(std::int64_t row) const { return first + row + 1; }
+  std::int64_t first, count, keys, width;
 };
 
 Tile tile_at(const Head& head, std::int64_t first) {
-  const std::int64_t count = std::min(query_tile, head.sequence - first);
-  return {first, count, first + count};
+  const std::int64_t count = std::min(query_tile, head.sequence - first), keys = first + count;
+  return {first, count, keys, whole_vectors(keys)};
 }
 
-/// Calls work(column, n, factors) over the visible keys of one query.
+/// Masks what query first + row of the tile does not see; returns how many elements of the row are to be worked on.
+std::int64_t mask_row(const Tile& tile, std::int64_t row, float* p) {
+  const std::int64_t visible = tile.first + row + 1, n = whole_vectors(visible);
+  std::fill(p + visible, p + n, -std::numeric_limits<float>::infinity());
+  return n;
+}
+
+/// Calls work(column, n, factors) over the first `count` keys of one query.
 template <class Work>
-void visible_keys(const Head& head, const Tile& tile, std::int64_t row, const Dropout& dropout, const Work& work) {
-  with_dropout(dropout, head.sample, head.head * head.sequence + tile.first + row, head.sequence, tile.visible(row), work);
+void over_keys(const Head& head, const Tile& tile, std::int64_t row, std::int64_t count, const Dropout& dropout,
+               const Work& work) {
+  with_dropout(dropout, head.sample, head.head * head.sequence + tile.first + row, head.sequence, count, work);
 }
 
 void scores_of(const Head& head, const Tile& tile, const float* qkv, float* scores) {
   const float* q = qkv + head.offset + tile.first * head.stride;
   multiply({false, true, tile.count, tile.keys, head.size}, head.scale, q, head.stride, qkv + head.offset + head.plane,
-           head.stride, 0, scores, tile.keys);
+           head.stride, 0, scores, tile.width);
 }
 
 void forward_head(const Head& head, const float* qkv, const Dropout& dropout, float* out, float* log_sum, float* scores) {
@@ -95,18 +103,18 @@ void forward_head(const Head& head, const float* qkv, const Dropout& dropout, fl
     scores_of(head, tile, qkv, scores);
     float inverse[query_tile];
     for (std::int64_t row = 0; row < tile.count; ++row) {
-      float* p = scores + row * tile.keys;
-      const std::int64_t visible = tile.visible(row);
-      const float maximum = maximum_of(visible, p), sum = exponentials(visible, maximum, p);
-      std::fill(p + visible, p + tile.keys, 0.0f);
+      float* p = scores + row * tile.width;
+      const std::int64_t n = mask_row(tile, row, p);
+      const float maximum = maximum_of(n, p), sum = exponentials(n, maximum, p);
+      std::fill(p + n, p + tile.width, 0.0f);
       log_sum[head.sums + first + row] = maximum + std::log(sum);
       inverse[row] = 1.0f / sum;
-      visible_keys(head, tile, row, dropout, [&](std::int64_t column, std::int64_t n, const float* factors) {
-        if (factors != nullptr) multiply_range(n, factors, p + column, p + column);
+      over_keys(head, tile, row, n, dropout, [&](std::int64_t column, std::int64_t count, const float* factors) {
+        if (factors != nullptr) multiply_range(count, factors, p + column, p + column);
       });
     }
     float* to = out + head.out_offset + first * head.out_stride;
-    multiply({false, false, tile.count, head.size, tile.keys}, 1, scores, tile.keys, qkv + head.offset + 2 * head.plane,
+    multiply({false, false, tile.count, head.size, tile.keys}, 1, scores, tile.width, qkv + head.offset + 2 * head.plane,
              head.stride, 0, to, head.out_stride);
     for (std::int64_t row = 0; row < tile.count; ++row) scale_range(head.size, inverse[row], to + row * head.out_stride);
   }
@@ -122,23 +130,24 @@ void backward_head(const Head& head, const float* dout, const float* qkv, const 
   for (std::int64_t first = last_tile; first >= 0; first -= query_tile) {
     const Tile tile = tile_at(head, first);
     const float *tile_dout = dout + head.out_offset + first * out_stride, *tile_out = out + head.out_offset + first * out_stride;
-    float* dscores = scores + query_tile * head.sequence;
+    float* dscores = scores + query_tile * whole_vectors(head.sequence);
     scores_of(head, tile, qkv, scores);
-    multiply({false, true, tile.count, tile.keys, size}, 1, tile_dout, out_stride, v, stride, 0, dscores, tile.keys);
+    multiply({false, true, tile.count, tile.keys, size}, 1, tile_dout, out_stride, v, stride, 0, dscores, tile.width);
     for (std::int64_t row = 0; row < tile.count; ++row) {
       const float d = dot(size, tile_dout + row * out_stride, tile_out + row * out_stride);
-      float *p = scores + row * tile.keys, *dp = dscores + row * tile.keys;
-      visible_keys(head, tile, row, dropout, [&](std::int64_t column, std::int64_t n, const float* factors) {
-        probability_gradient_range(n, log_sum[head.sums + first + row], d, factors, p + column, dp + column);
+      float *p = scores + row * tile.width, *dp = dscores + row * tile.width;
+      const std::int64_t n = mask_row(tile, row, p);
+      over_keys(head, tile, row, n, dropout, [&](std::int64_t column, std::int64_t count, const float* factors) {
+        probability_gradient_range(count, log_sum[head.sums + first + row], d, factors, p + column, dp + column);
       });
-      std::fill(p + tile.visible(row), p + tile.keys, 0.0f);
-      std::fill(dp + tile.visible(row), dp + tile.keys, 0.0f);
+      std::fill(p + n, p + tile.width, 0.0f);
+      std::fill(dp + n, dp + tile.width, 0.0f);
     }
     const float beta = first == last_tile ? 0.0f : 1.0f;
     const Product over_queries{true, false, tile.keys, size, tile.count};
-    multiply(over_queries, 1, scores, tile.keys, tile_dout, out_stride, beta, dv, stride);
-    multiply(over_queries, head.scale, dscores, tile.keys, q + first * stride, stride, beta, dk, stride);
-    multiply({false, false, tile.count, size, tile.keys}, head.scale, dscores, tile.keys, k, stride, 0, dq + first * stride,
+    multiply(over_queries, 1, scores, tile.width, tile_dout, out_stride, beta, dv, stride);
+    multiply(over_queries, head.scale, dscores, tile.width, q + first * stride, stride, beta, dk, stride);
+    multiply({false, false, tile.count, size, tile.keys}, head.scale, dscores, tile.width, k, stride, 0, dq + first * stride,
              stride);
   }
 }
@@ -150,9 +159,9 @@ void CpuKernels::check(AttentionShape shape) const {
     throw std::logic_error(fmt::format("attention over {} positions, scratch for {}", shape.rows.sequence, limits_.sequence));
 }
 
-/// Scratch of the calling thread, [2, query_tile, s]
+/// Scratch of the calling thread, [2, query_tile, s in whole vectors]
 float* CpuKernels::attention_scratch(std::int64_t sequence) const {
-  return attention_.fp32() + omp_get_thread_num() * 2 * query_tile * sequence;
+  return attention_.fp32() + omp_get_thread_num() * 2 * query_tile * whole_vectors(sequence);
 }
 
 void CpuKernels::attention(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum) {

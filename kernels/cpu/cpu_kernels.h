@@ -20,6 +20,8 @@ inline const std::int32_t* indices(const View& v, std::int64_t count) {
 }
 
 constexpr std::int64_t query_tile = 64;  // queries that attention works on at once
+/// Length of a row of scores for n keys: rows are worked on without a remainder, which costs more than a vector.
+constexpr std::int64_t whole_vectors(std::int64_t n) { return (n + 31) / 32 * 32; }
 
 /// C [m, n] = alpha op(A) op(B) + beta C, rows `lda`, `ldb`, `ldc` elements apart.
 struct Product {

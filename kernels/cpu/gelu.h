@@ -13,8 +13,10 @@ TRIREME_INLINE float gelu(float x) { return x * logistic(x * (gelu_linear + gelu
 
 TRIREME_INLINE float gelu_derivative(float x) {
   const float square = x * x;
-  const float g = logistic(x * (gelu_linear + gelu_cubic * square));
-  return g + x * g * (1.0f - g) * (gelu_linear + 3.0f * gelu_cubic * square);
+  float z = -x * (gelu_linear + gelu_cubic * square);
+  z = z > 80.0f ? 80.0f : z;  // where g is 0: keeps e finite
+  const float e = exponential(z), g = 1.0f / (1.0f + e);
+  return g + x * g * (e * g) * (gelu_linear + 3.0f * gelu_cubic * square);  // e g = 1 - g without cancellation
 }
 
 }  // namespace trireme::kernels

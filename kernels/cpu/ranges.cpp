@@ -36,6 +36,8 @@ void add_bias_residual(std::int64_t n, const float* x, const float* bias, const 
   }
 }
 
+TRIREME_INLINE float larger(float a, float b) { return a > b ? a : b; }
+
 // The compiler does not vectorise a maximum of floats by itself (it would lose NaN and the sign of zero): lanes by hand.
 TRIREME_RANGE_FUNCTION
 float maximum_of(std::int64_t n, const float* x) {
@@ -45,11 +47,14 @@ float maximum_of(std::int64_t n, const float* x) {
   const std::int64_t whole = n / lanes * lanes;
   for (std::int64_t i = 0; i < whole; i += lanes) {
 #pragma omp simd
-    for (std::int64_t lane = 0; lane < lanes; ++lane) best[lane] = x[i + lane] > best[lane] ? x[i + lane] : best[lane];
+    for (std::int64_t lane = 0; lane < lanes; ++lane) best[lane] = larger(x[i + lane], best[lane]);
   }
-  float result = -std::numeric_limits<float>::infinity();
-  for (std::int64_t i = whole; i < n; ++i) result = x[i] > result ? x[i] : result;
-  for (const float value : best) result = value > result ? value : result;
+  for (std::int64_t half = lanes / 2; half > 0; half /= 2) {
+#pragma omp simd
+    for (std::int64_t lane = 0; lane < half; ++lane) best[lane] = larger(best[lane + half], best[lane]);
+  }
+  float result = best[0];
+  for (std::int64_t i = whole; i < n; ++i) result = larger(x[i], result);
   return result;
 }
 

@@ -12,17 +12,31 @@
 namespace trireme::grid {
 namespace {
 
-constexpr int no_group = MPI_UNDEFINED;
-
-/// Every member of `parent`: those of one group form a communicator, ordered by `order`, and use it once. Others get none.
-std::unique_ptr<Communicator> split(World& world, MPI_Comm parent, int group, int order) {
+/// The members, given by world rank in their order, form a communicator; other ranks return at once with none. Unlike
+/// MPI_Comm_split, which every rank of the parent must call and which took 100 ms on 8 ranks of 2 cores, this involves members
+/// only.
+std::unique_ptr<Communicator> make_group(World& world, const std::vector<int>& members, int tag) {
+  if (std::find(members.begin(), members.end(), world.rank()) == members.end()) return nullptr;
   MPI_Comm comm = MPI_COMM_NULL;
-  TRIREME_MPI(MPI_Comm_split(parent, group, order, &comm));
-  if (comm == MPI_COMM_NULL) return nullptr;
-  auto made = std::make_unique<MpiCommunicator>(comm, world.progress(), world.traffic());
-  std::vector<std::int64_t> warm_up(static_cast<std::size_t>(made->size()));  // a value for each pair of members
-  made->wait(made->all_reduce(kernels::view(warm_up), Reduce::maximum, Traffic::control));
-  return made;
+  if (members.size() > 1) {
+    MPI_Group all, group;
+    TRIREME_MPI(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    TRIREME_MPI(MPI_Group_incl(all, static_cast<int>(members.size()), members.data(), &group));
+    TRIREME_MPI(MPI_Comm_create_group(MPI_COMM_WORLD, group, tag, &comm));
+    TRIREME_MPI(MPI_Group_free(&group));
+    TRIREME_MPI(MPI_Group_free(&all));
+  }
+  return std::make_unique<MpiCommunicator>(comm, world.progress(), world.traffic());
+}
+
+/// One exchange between every two members of each group, so that no connection is set up later.
+void use_once(const std::vector<Communicator*>& groups) {
+  std::vector<std::vector<std::int64_t>> pieces;
+  std::vector<Ticket> tickets;
+  for (Communicator* group : groups) pieces.emplace_back(group->size());
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    tickets.push_back(groups[i]->all_reduce(kernels::view(pieces[i]), Reduce::maximum, Traffic::control));
+  for (std::size_t i = 0; i < groups.size(); ++i) groups[i]->wait(tickets[i]);
 }
 
 void check(const World& world, const Shape& shape, const std::vector<ChannelSpec>& channels) {
@@ -36,24 +50,31 @@ void check(const World& world, const Shape& shape, const std::vector<ChannelSpec
 
 }  // namespace
 
-Grid::Grid(World& world, const Shape& shape, const std::vector<ChannelSpec>& channels)
-    : world_(world), shape_(shape), at_(coordinates_of(shape, world.rank())) {
+Grid::Grid(World& world, const Shape& shape, const std::vector<ChannelSpec>& channels) : world_(world), shape_(shape) {
   check(world, shape, channels);
-  const auto [t, d, p] = shape;
-  tensor_ = split(world, MPI_COMM_WORLD, at_.data + d * at_.pipeline, at_.tensor);
-  // The pairs are split off a pipeline rather than the world: cheaper, and pipelines do not wait for each other.
-  MPI_Comm pipeline;
-  TRIREME_MPI(MPI_Comm_split(MPI_COMM_WORLD, at_.tensor + t * at_.data, at_.pipeline, &pipeline));
-  pipeline_ = split(world, pipeline, 0, at_.pipeline);
-  data_ = split(world, MPI_COMM_WORLD, at_.tensor + t * at_.pipeline, at_.data);
-  const bool at_end = at_.pipeline == 0 || at_.pipeline == p - 1;
-  if (p > 1) tied_ = split(world, pipeline, at_end ? 0 : no_group, at_.pipeline);
-  for (const auto& [sender, receiver] : channels) {
-    const bool sends = at_.pipeline == sender, receives = at_.pipeline == receiver;
-    channels_.push_back(split(world, pipeline, sends || receives ? 0 : no_group, sends ? 0 : 1));
+  at_ = coordinates_of(shape, world.rank());
+  std::vector<int> tensor, data, pipeline, model;
+  for (int i = 0; i < shape.tensor; ++i) tensor.push_back(rank_of(shape, {i, at_.data, at_.pipeline}));
+  for (int i = 0; i < shape.data; ++i) data.push_back(rank_of(shape, {at_.tensor, i, at_.pipeline}));
+  for (int i = 0; i < shape.pipeline; ++i) {
+    pipeline.push_back(rank_of(shape, {at_.tensor, at_.data, i}));
+    for (int j = 0; j < shape.tensor; ++j) model.push_back(rank_of(shape, {j, at_.data, i}));
   }
-  model_ = split(world, MPI_COMM_WORLD, at_.data, at_.tensor + t * at_.pipeline);
-  TRIREME_MPI(MPI_Comm_free(&pipeline));
+  int made = 0;  // tells apart what several members make at the same time
+  tensor_ = make_group(world, tensor, made++);
+  pipeline_ = make_group(world, pipeline, made++);
+  data_ = make_group(world, data, made++);
+  model_ = make_group(world, model, made++);
+  if (shape.pipeline > 1) tied_ = make_group(world, {pipeline.front(), pipeline.back()}, made++);
+  for (const auto& [sender, receiver] : channels) {
+    const auto stage = [&](int i) { return pipeline[static_cast<std::size_t>(i)]; };
+    channels_.push_back(make_group(world, {stage(sender), stage(receiver)}, made++));
+  }
+  std::vector<Communicator*> mine = {tensor_.get(), pipeline_.get(), data_.get(), model_.get()};
+  if (tied_) mine.push_back(tied_.get());
+  for (const auto& channel : channels_)
+    if (channel) mine.push_back(channel.get());
+  use_once(mine);
 }
 
 Communicator& Grid::tied() {

@@ -72,9 +72,8 @@ class Grid {
   World& world_;
   Shape shape_;
   Coordinates at_;
-  std::unique_ptr<Communicator> tensor_, pipeline_, data_, tied_;
+  std::unique_ptr<Communicator> tensor_, pipeline_, data_, model_, tied_;
   std::vector<std::unique_ptr<Communicator>> channels_;  // null where this stage is no end
-  std::unique_ptr<Communicator> model_;
 };
 
 }  // namespace trireme::grid

@@ -14,14 +14,14 @@ namespace {
 using kernels::View;
 
 int rank_in(MPI_Comm comm) {
-  int rank;
-  TRIREME_MPI(MPI_Comm_rank(comm, &rank));
+  int rank = 0;
+  if (comm != MPI_COMM_NULL) TRIREME_MPI(MPI_Comm_rank(comm, &rank));
   return rank;
 }
 
 int size_of(MPI_Comm comm) {
-  int size;
-  TRIREME_MPI(MPI_Comm_size(comm, &size));
+  int size = 1;
+  if (comm != MPI_COMM_NULL) TRIREME_MPI(MPI_Comm_size(comm, &size));
   return size;
 }
 
@@ -53,6 +53,7 @@ void require(bool condition, const char* what) {
 
 MpiCommunicator::MpiCommunicator(MPI_Comm comm, Progress& progress, TrafficTable& traffic)
     : Communicator(rank_in(comm), size_of(comm)), comm_(comm), progress_(progress), traffic_(traffic) {
+  if (comm_ == MPI_COMM_NULL) return;
   int* limit = nullptr;
   int found = 0;
   TRIREME_MPI(MPI_Comm_get_attr(comm_, MPI_TAG_UB, &limit, &found));
@@ -61,8 +62,8 @@ MpiCommunicator::MpiCommunicator(MPI_Comm comm, Progress& progress, TrafficTable
 }
 
 MpiCommunicator::~MpiCommunicator() {
-  progress_.remove(*this);
-  TRIREME_MPI(MPI_Comm_free(&comm_));
+  progress_.remove(*this);  // does nothing for a group of one, which never registered
+  if (comm_ != MPI_COMM_NULL) TRIREME_MPI(MPI_Comm_free(&comm_));
 }
 
 // ---- calls

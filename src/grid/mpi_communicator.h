@@ -14,8 +14,8 @@ namespace trireme::grid {
 
 class MpiCommunicator final : public Communicator, private Pollable {
  public:
-  /// Owns `comm` from here on. The others outlive this. Bytes, calls and seconds are added to `traffic`; a group of one makes no
-  /// MPI call and counts nothing.
+  /// Owns `comm` from here on; MPI_COMM_NULL is a group of this rank alone. The others outlive this. Bytes, calls and seconds are
+  /// added to `traffic`; a group of one makes no MPI call and counts nothing.
   MpiCommunicator(MPI_Comm comm, Progress& progress, TrafficTable& traffic);
   ~MpiCommunicator() override;
   MpiCommunicator(const MpiCommunicator&) = delete;

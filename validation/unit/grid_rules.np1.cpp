@@ -1,7 +1,10 @@
 // The parts of src/grid that are pure functions. Oracle: expected texts and numbers written by hand. Exact.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -43,6 +46,44 @@ TEST(Launcher, real_worlds_and_real_single_ranks_are_accepted) {
   EXPECT_FALSE(mismatch(2, {{"SLURM_NTASKS", "4"}}));
   EXPECT_FALSE(mismatch(1, {{"PMI_SIZE", "1"}, {"SLURM_NTASKS", "4"}}));              // mpiexec -n 1 inside a job of 4
   EXPECT_FALSE(mismatch(1, {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_NTASKS", "4"}}));  // srun -n 1 inside a job of 4
+}
+
+/// What a program does that only starts and stops the world; in a process of its own. Returns its exit status.
+[[noreturn]] void start_world(const std::map<std::string, std::string>& environment, const std::function<void(World&)>& work) {
+  for (const char* name : {"PMI_SIZE", "PMI_RANK", "PMI_FD", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"})
+    unsetenv(name);
+  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  try {
+    World world;
+    work(world);
+  } catch (const Agreed& agreed) {
+    std::exit(static_cast<int>(agreed.status));
+  }
+  std::exit(0);
+}
+
+class StartDeathTest : public ::testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }  // MPI may not be started in a fork
+};
+
+TEST_F(StartDeathTest, a_world_of_one_under_a_launcher_of_many_ends_with_2_and_the_cure) {
+  EXPECT_EXIT(start_world({{"SLURM_STEP_NUM_TASKS", "4"}}, [](World&) {}), testing::ExitedWithCode(2), "srun --mpi=pmi2");
+}
+
+TEST_F(StartDeathTest, only_the_launchers_first_process_says_so) {
+  EXPECT_EXIT(start_world({{"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_PROCID", "3"}}, [](World&) {}), testing::ExitedWithCode(2),
+              "^$");
+}
+
+TEST_F(StartDeathTest, a_world_of_one_by_itself_runs) {
+  EXPECT_EXIT(start_world({}, [](World& world) { std::exit(world.size() == 1 && world.node_size() == 1 ? 0 : 1); }),
+              testing::ExitedWithCode(0), "");
+}
+
+TEST_F(StartDeathTest, abort_names_the_rank_and_gives_its_status) {
+  EXPECT_EXIT(start_world({}, [](World& world) { world.abort(base::Exit::unresponsive, "rank 3 does not answer"); }),
+              testing::ExitedWithCode(5), "rank 0 on .*: rank 3 does not answer");
 }
 
 TEST(Cores, compact_text) {

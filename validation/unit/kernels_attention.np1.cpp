@@ -50,7 +50,7 @@ TEST_P(Attention, LargeScores) {
 
 TEST_P(Attention, Backward) {
   for (const AttentionShape& shape :
-       {AttentionShape{{1, 1}, 1, 3, 0}, {{33, 1}, 2, 3, 1}, {{65, 2}, 1, 2, 0}, {{130, 1}, 1, 1, 2}})
+       {AttentionShape{{1, 1}, 1, 3, 0}, {{33, 1}, 2, 3, 1}, {{65, 2}, 1, 1, 0}, {{130, 1}, 1, 1, 2}})
     for (const float rate : {0.0f, 0.3f}) {
       const Dropout dropout{rate, 6, 1ull << 33};
       const Reals values = random_values(3, 3 * count(shape)), dy = random_values(4, count(shape));

@@ -64,8 +64,8 @@ TEST_P(LayerNorm, AfterResidual) {
       kernels->residual_layer_norm(rows, hidden, x, before, dropout, residual, sum, gain, bias, y, mean, rstd);
       const Reals sums = reference::bias_residual(rows, hidden, c.x, c.bias, dropout, c.residual);
       const auto expected = reference::layer_norm(n, hidden, sums, c.gain, c.bias);
-      expect_close(sum, sums, 2 * fp32_epsilon, "sum");
-      expect_close(y, expected.y, norm_tolerance, "y");
+      expect_close(sum, sums, 4 * fp32_epsilon, "sum");
+      expect_close(y, expected.y, 2 * norm_tolerance, "y");  // the roundings of the sum come on top
       expect_close(rstd, expected.rstd, norm_tolerance, "rstd");
     }
 }
