@@ -26,8 +26,10 @@ work=$(mktemp -d "$output/fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
-(cd "$work" && apt-get download r-cran-janeaustenr bible-kjv bible-kjv-text) >"$work/log" 2>&1 ||
-  stop "apt-get download failed (apt-get update may help): $(tail -n 1 "$work/log")"
+# libreadline8 is what the bible program is linked with; a small installation lacks it.
+download() { (cd "$work" && apt-get download r-cran-janeaustenr bible-kjv bible-kjv-text libreadline8) >"$work/log" 2>&1; }
+download || { [ "$(id -u)" = 0 ] && apt-get update >/dev/null 2>&1 && download; } ||
+  stop "apt-get download failed (apt-get update, as root, may help): $(tail -n 1 "$work/log")"
 for package in "$work"/*.deb; do dpkg-deb -x "$package" "$work/files"; done
 
 # The novels are vectors of strings in R's lazy-load database: objects one after the other, each 4 bytes of length and then
@@ -65,7 +67,8 @@ for value in objects(open(sys.argv[1], 'rb').read()):
     if len(lines) > 1000:
         sys.stdout.buffer.write(b'\n'.join(lines) + b'\n\n')
 END
-"$work/files/usr/bin/bible" -p "$work/files/usr/lib" -f 'gen1:1-rev22:21' 2>"$work/log" >"$work/verses.txt" ||
+libraries=$(find "$work/files" -name 'libreadline.so*' -exec dirname {} \; | sort -u | paste -sd:)
+LD_LIBRARY_PATH=$libraries "$work/files/usr/bin/bible" -p "$work/files/usr/lib" -f 'gen1:1-rev22:21' 2>"$work/log" >"$work/verses.txt" ||
   stop "the bible program does not run here: $(tail -n 1 "$work/log")"
 
 # One verse a line without its place ("Genesis1:1 "); the one character beyond ASCII, a pound sign, becomes L.
