@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace trireme::train {
 
@@ -54,6 +55,14 @@ double GradientNorm::operator()(View gradients) {
   double sum = 0;
   for (double slot : slots_) sum += slot;
   return std::sqrt(sum);
+}
+
+std::vector<double> GradientNorm::by_parameter() const {
+  const int t = grid_.tensor().size();
+  std::vector<double> norms;
+  for (std::size_t k = 0; k < slots_.size(); k += t)
+    norms.push_back(std::sqrt(std::accumulate(slots_.begin() + k, slots_.begin() + k + t, 0.0)));
+  return norms;
 }
 
 }  // namespace trireme::train

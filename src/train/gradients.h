@@ -47,6 +47,8 @@ class GradientNorm {
  public:
   GradientNorm(const spec::LocalTable& table, kernels::Kernels& kernels, grid::Grid& grid);
   double operator()(kernels::View gradients);
+  /// Of the last call, the norm of each parameter's gradient, in table order.
+  std::vector<double> by_parameter() const;
 
  private:
   const spec::LocalTable& table_;

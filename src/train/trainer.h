@@ -41,6 +41,8 @@ class Trainer {
   /// Step `step` >= 0: a pure function of the weights, the optimizer's state and the step's number. Every rank; all return the
   /// same. When the result is not finite the weights have not been updated.
   StepResult step(std::int64_t step);
+  /// Of the last step, the norm of each parameter's gradient (spec::model_parameters), before clipping. No communication.
+  std::vector<double> gradient_norms() const { return norm_.by_parameter(); }
   /// Mean loss in nats a token over run.evaluate_samples held-out samples, no dropout. Every rank; all return the same.
   double evaluate();
   /// Every rank. Writes the weights as a .safetensors file; errors are agreed.
