@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "grid/mpi_check.h"
+#include "grid/pieces.h"
 #include "grid/reduction.h"
 
 namespace trireme::grid {
@@ -23,22 +24,6 @@ int size_of(MPI_Comm comm) {
   int size = 1;
   if (comm != MPI_COMM_NULL) TRIREME_MPI(MPI_Comm_size(comm, &size));
   return size;
-}
-
-/// Elements first .. first + count - 1 of a span cut over `size` members, as evenly as can be, the longer pieces first.
-struct Piece {
-  std::int64_t first, count;
-};
-
-Piece piece_of(std::int64_t count, int size, int member) {
-  const std::int64_t base = count / size, rest = count % size;
-  return {member * base + std::min<std::int64_t>(member, rest), base + (member < rest ? 1 : 0)};
-}
-
-/// The part of a piece that one round exchanges.
-Piece round_of(Piece piece, std::int64_t round, std::int64_t elements) {
-  const std::int64_t skip = std::min(piece.count, round * elements);
-  return {piece.first + skip, std::min(elements, piece.count - skip)};
 }
 
 std::byte* at(View view, std::int64_t element) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "validation/unit/mpi_main.h"
@@ -191,6 +192,24 @@ TEST(Order, a_group_sends_what_the_collective_before_it_made) {
   group().receive(view(got), last, Traffic::control);
   complete(group().end_group());
   EXPECT_EQ(got[0], static_cast<float>(size() * (size() - 1) / 2));
+}
+
+TEST(Order, a_group_does_not_take_along_the_calls_behind_it) {
+  if (size() == 1) return;
+  const int next = (rank() + 1) % size(), last = (rank() + size() - 1) % size();
+  std::vector<float> large(100003, 1), passed = {static_cast<float>(rank())}, got = {-1}, again = {-1};
+  group().all_reduce(view(large), Reduce::sum, Traffic::control);                // holds the queue up
+  for (auto [from, to] : {std::pair{&passed, &got}, std::pair{&got, &again}}) {  // the second group sends what the first received
+    group().begin_group();
+    group().send(view(*from), next, Traffic::control);
+    group().receive(view(*to), last, Traffic::control);
+    group().end_group();
+  }
+  std::vector<float> sum = {1};
+  complete(group().all_reduce(view(sum), Reduce::sum, Traffic::control));
+  EXPECT_EQ(got[0], static_cast<float>(last));
+  EXPECT_EQ(again[0], static_cast<float>((rank() + 2 * size() - 2) % size()));
+  EXPECT_EQ(sum[0], static_cast<float>(size()));
 }
 
 TEST(Groups, messages_between_two_members_match_in_order_both_ways_above_the_eager_limit) {

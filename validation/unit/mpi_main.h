@@ -21,15 +21,18 @@ inline grid::World& world() { return *world_slot(); }
 
 /// Ranks other than 0 print their failures only. A fatal failure ends all ranks at once, since the others may wait for this one.
 class RankPrinter : public ::testing::EmptyTestEventListener {
+  void OnTestStart(const ::testing::TestInfo& test) override { test_ = test.name(); }
+
+  /// Called with GoogleTest's lock held: asking it for the current test would wait for ever.
   void OnTestPartResult(const ::testing::TestPartResult& result) override {
     if (!result.failed()) return;
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    std::string message = std::string(test ? test->name() : "outside a test") + ": " +
-                          (result.file_name() ? result.file_name() : "") + ":" + std::to_string(result.line_number()) + ": " +
-                          result.message();
+    const std::string message = test_ + ": " + (result.file_name() ? result.file_name() : "") + ":" +
+                                std::to_string(result.line_number()) + ": " + result.message();
     if (result.fatally_failed()) world().abort(base::Exit::failure, message);
     if (world().rank() != 0) std::fprintf(stderr, "rank %d: %s\n", world().rank(), message.c_str());
   }
+
+  std::string test_ = "outside a test";
 };
 
 /// Failures on any rank fail the run on all. A run that hangs ends after five minutes.
