@@ -28,6 +28,7 @@ benches := $(patsubst validation/bench/%.cpp,$B/bench/%,$(wildcard validation/be
 say     = @printf '%-5s %s\n' $(1) $(2)
 Q       := $(if $(strip $(V)),,@)
 , := ,
+jobs    := -j$(shell nproc 2>/dev/null || echo 2)
 
 help:  ## this text
 	@sed -n 's/^\([a-z-]*\):.*##/  make \1 \t/p' Makefile | expand -t 24
@@ -36,19 +37,19 @@ deps:  ## install what is missing (apt, as root or by sudo), or say what to load
 	@MPICXX="$(MPICXX)" H5FLAGS="$(H5FLAGS)" .ci/deps
 build: $B/trireme  ## the program, build/release/trireme and the link build/trireme
 run: deps  ## train a small GPT on English text on 4 ranks
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) $(jobs) --no-print-directory build
 	@input/fetch_novels.sh data/novels
 	@test -f data/novels/train.idx || $B/trireme prepare data/novels/train.txt --output data/novels/train
 	@test -f data/novels/validation.idx || $B/trireme prepare data/novels/validation.txt --output data/novels/validation
 	$(MPIEXEC) -n 4 $B/trireme train input/novels.toml
 test: deps  ## build and run the tests; the last line counts them
-	@$(MAKE) --no-print-directory build $(tests)
+	@$(MAKE) $(jobs) --no-print-directory build $(tests)
 	@MPIEXEC="$(MPIEXEC)" validation/unit/run.sh $(foreach t,$(tests),$(if $(findstring $(strip $(T)),$(notdir $t)),$t))
 test-sanitize:  ## the tests under address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory test SAN=address
 	@$(MAKE) --no-print-directory test SAN=undefined
 bench: deps  ## rates of matrix products, of each kernel, of a whole step, in one run
-	@$(MAKE) --no-print-directory $(benches)
+	@$(MAKE) $(jobs) --no-print-directory $(benches)
 	$(MPIEXEC) -n 1 $B/bench/kernels threads=1
 	$(MPIEXEC) -n 1 $B/bench/step threads=1
 lint: deps  ## format, what may include what, every header by itself
@@ -61,7 +62,7 @@ clean:  ## remove build/
 # Objects depend on the flags, so that another ARCH or CUDA_HOME rebuilds.
 $B/flags: FORCE
 	@mkdir -p $B; echo '$(MPICXX) $(FLAGS) $(LIBS)' | cmp -s - $@ || echo '$(MPICXX) $(FLAGS) $(LIBS)' > $@
-$B/kernels/%.o: FLAGS += $(if $(strip $(DEBUG)),,-O3)
+$B/kernels/%.o: FLAGS += $(if $(strip $(DEBUG)),,-O3) -fno-math-errno  # sqrt and the like as instructions; not fast-math
 $B/%.o: %.cpp $B/flags
 	$(call say,c++,$<)
 	@mkdir -p $(@D)

@@ -31,7 +31,8 @@ Arguments parse(int argc, char** argv) {
   } catch (const CLI::CallForHelp&) {
     arguments.help = app.help();
   } catch (const CLI::ParseError& error) {
-    base::refuse("trireme train: {}\nusage: trireme train INPUT [key=value ...]; trireme train --help lists the keys", error.what());
+    base::refuse("trireme train: {}\nusage: trireme train INPUT [key=value ...]; trireme train --help lists the keys",
+                 error.what());
   }
   return arguments;
 }

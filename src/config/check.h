@@ -6,9 +6,9 @@
 namespace trireme::config {
 
 /// Checks a complete configuration for `ranks` ranks in all. Pure, so every rank may call it, before any communicator is made.
-/// Afterwards: h % a = 0, a % t = 0, d = ranks / (t p) whole, m = B / (b d) whole and at least 1, evaluations likewise, every stage has layers unless
-/// parallel.stages says otherwise, and B s times the number of steps fits into 63 bits.
-/// Throws base::Error(bad_input) with every violation: the keys, their values and origins, the nearest values that would do.
+/// Afterwards: h % a = 0, a % t = 0, d = ranks / (t p) whole, m = B / (b d) whole and at least 1, evaluations likewise, every
+/// stage has layers unless parallel.stages says otherwise, and B s times the number of steps fits into 63 bits. Throws
+/// base::Error(bad_input) with every violation: the keys, their values and origins, the nearest values that would do.
 void check_layout(const Resolved& resolved, int ranks);
 
 }  // namespace trireme::config

@@ -8,10 +8,10 @@
 namespace trireme::model {
 
 struct Dimensions {
-  kernels::Rows rows;             // s, b
-  std::int64_t hidden;            // h
-  std::int64_t local_hidden;      // h/t, columns of the attention's output held here
-  std::int64_t feed_forward;      // 4h/t
+  kernels::Rows rows;         // s, b
+  std::int64_t hidden;        // h
+  std::int64_t local_hidden;  // h/t, columns of the attention's output held here
+  std::int64_t feed_forward;  // 4h/t
   kernels::AttentionShape attention;
   kernels::VocabularyRange vocabulary;
   std::int64_t n() const { return rows.count(); }

@@ -40,8 +40,14 @@ double loss(const Environment& env, View targets, float scale, const HeadScratch
 HeadScratch take_head_scratch(kernels::Arena& arena, const Dimensions& dims) {
   const std::int64_t n = dims.n();
   const auto take = [&](std::int64_t columns) { return arena.take(kernels::DType::fp32, n * columns); };
-  return {.norm = take(dims.hidden), .d_norm = take(dims.hidden), .mean = take(1), .rstd = take(1), .maximum = take(1),
-          .losses = take(1), .sums = take(2), .logits = take(dims.vocabulary.rows)};
+  return {.norm = take(dims.hidden),
+          .d_norm = take(dims.hidden),
+          .mean = take(1),
+          .rstd = take(1),
+          .maximum = take(1),
+          .losses = take(1),
+          .sums = take(2),
+          .logits = take(dims.vocabulary.rows)};
 }
 
 double head_loss(const Environment& env, const StageParameters& weights, View x, View targets, const HeadScratch& scratch) {

@@ -8,10 +8,10 @@
 namespace trireme::model {
 
 struct HeadScratch {
-  View norm, d_norm;                       // [n, h]
-  View mean, rstd, maximum, losses;        // [n]
-  View sums;                               // [2, n]: sums of exponentials, targets' logits; one message
-  View logits;                             // [n, Vp/t]
+  View norm, d_norm;                 // [n, h]
+  View mean, rstd, maximum, losses;  // [n]
+  View sums;                         // [2, n]: sums of exponentials, targets' logits; one message
+  View logits;                       // [n, Vp/t]
 };
 HeadScratch take_head_scratch(kernels::Arena& arena, const Dimensions& dims);
 

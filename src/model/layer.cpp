@@ -3,8 +3,8 @@
 namespace trireme::model {
 namespace {
 
-using kernels::DType;
 using kernels::Dropout;
+using kernels::DType;
 using kernels::LinearShape;
 
 /// y = residual + dropout(x W^T + bias), W split by rows; then the norm of y.
@@ -72,16 +72,28 @@ void mlp_backward(const Environment& env, const LayerParameters& w, const LayerP
 LayerActivations take_layer_activations(kernels::Arena& arena, const Dimensions& dims) {
   const auto take = [&](std::int64_t count) { return arena.take(DType::fp32, count); };
   const std::int64_t n = dims.n(), wide = n * dims.feed_forward, full = n * dims.hidden, local = n * dims.local_hidden;
-  return {.norm1 = take(full), .mean1 = take(n), .rstd1 = take(n),
-          .qkv = take(3 * local), .attention = take(local), .log_sum = take(n * dims.attention.heads),
-          .middle = take(full), .norm2 = take(full), .mean2 = take(n), .rstd2 = take(n),
-          .up = take(wide), .gelu = take(wide), .output = take(full)};
+  return {.norm1 = take(full),
+          .mean1 = take(n),
+          .rstd1 = take(n),
+          .qkv = take(3 * local),
+          .attention = take(local),
+          .log_sum = take(n * dims.attention.heads),
+          .middle = take(full),
+          .norm2 = take(full),
+          .mean2 = take(n),
+          .rstd2 = take(n),
+          .up = take(wide),
+          .gelu = take(wide),
+          .output = take(full)};
 }
 
 LayerScratch take_layer_scratch(kernels::Arena& arena, const Dimensions& dims) {
   const auto take = [&](std::int64_t columns) { return arena.take(DType::fp32, dims.n() * columns); };
-  return {.partial = take(dims.hidden), .d_norm = take(dims.hidden), .d_wide = take(dims.feed_forward),
-          .d_attention = take(dims.local_hidden), .d_qkv = take(3 * dims.local_hidden)};
+  return {.partial = take(dims.hidden),
+          .d_norm = take(dims.hidden),
+          .d_wide = take(dims.feed_forward),
+          .d_attention = take(dims.local_hidden),
+          .d_qkv = take(3 * dims.local_hidden)};
 }
 
 void layer_forward(const Environment& env, int layer, const LayerParameters& w, View x, Pass pass, const LayerActivations& act,

@@ -20,9 +20,9 @@ struct LayerParameters {
 };
 
 struct StageParameters {
-  View tokens, positions;        // [Vp/t, h], [s, h]; first stage
-  View norm_gain, norm_bias;     // [h]; last stage
-  View output;                   // [Vp/t, h]; last stage: its copy of the token embedding, the embedding itself when p = 1
+  View tokens, positions;               // [Vp/t, h], [s, h]; first stage
+  View norm_gain, norm_bias;            // [h]; last stage
+  View output;                          // [Vp/t, h]; last stage: its copy of the token embedding, the embedding itself when p = 1
   std::vector<LayerParameters> layers;  // of the model; empty views where another stage holds the layer
 };
 

@@ -22,7 +22,7 @@ struct Slot {
   View input;     // [n, h]: received, or the embedding's output
   View gradient;  // [n, h]: received or formed by the head; turned in place into the gradient of `input`
   std::vector<LayerActivations> layers;
-  View tokens;    // [s, b] int32: first chunk, for the embedding's gradient
+  View tokens;  // [s, b] int32: first chunk, for the embedding's gradient
   Pass pass;
   View output() const { return layers.empty() ? input : layers.back().output; }
 };

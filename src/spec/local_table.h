@@ -12,13 +12,13 @@
 namespace trireme::spec {
 
 struct LocalParameter {
-  int index;             // row of model_parameters
-  int chunk;             // of this stage
-  bool tied_copy;        // the output layer's copy of the token embedding (last stage, p > 1)
-  bool counted;          // this rank's slice counts in the gradient norm and is what is stored: exactly one rank of the copies
-  Slice slice;           // of the global tensor
-  std::int64_t offset;   // in the flat buffer, elements, a multiple of 16
-  std::int64_t elements; // with padding
+  int index;              // row of model_parameters
+  int chunk;              // of this stage
+  bool tied_copy;         // the output layer's copy of the token embedding (last stage, p > 1)
+  bool counted;           // this rank's slice counts in the gradient norm and is what is stored: exactly one rank of the copies
+  Slice slice;            // of the global tensor
+  std::int64_t offset;    // in the flat buffer, elements, a multiple of 16
+  std::int64_t elements;  // with padding
 };
 
 struct LocalTable {

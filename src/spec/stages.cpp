@@ -51,8 +51,7 @@ std::vector<std::int64_t> balanced_cut(const config::Model& model, int count) {
 StageMap make_stage_map(const config::Model& model, const config::Parallel& parallel) {
   const int p = static_cast<int>(parallel.pipeline), v = static_cast<int>(parallel.chunks), count = p * v;
   const auto layers = parallel.stages.empty() ? balanced_cut(model, count) : parallel.stages;
-  if (std::accumulate(layers.begin(), layers.end(), std::int64_t{0}) != model.layers ||
-      static_cast<int>(layers.size()) != count)
+  if (std::accumulate(layers.begin(), layers.end(), std::int64_t{0}) != model.layers || static_cast<int>(layers.size()) != count)
     throw std::logic_error("stage map: the chunks' layers do not add up to the model's");
   StageMap map{p, v, std::vector<std::vector<Chunk>>(static_cast<std::size_t>(p))};
   int first = 0;
@@ -79,7 +78,8 @@ std::string describe(const StageMap& map, const config::Model& model) {
       if (chunk.layers > 1) parts += fmt::format(", layers {}-{}", chunk.first_layer, chunk.first_layer + chunk.layers - 1);
       if (chunk.head) parts += ", final norm, output";
     }
-    text += fmt::format("  stage {}: {} (cost {:.0f} % of the costliest)\n", stage, parts.substr(2), 100 * costs[stage] / largest);
+    text +=
+        fmt::format("  stage {}: {} (cost {:.0f} % of the costliest)\n", stage, parts.substr(2), 100 * costs[stage] / largest);
   }
   return text;
 }

@@ -68,7 +68,8 @@ Shape row_major_strides(const Shape& shape) {
 }
 
 json parse_header(const std::string& path, const base::MappedFile& file, std::int64_t& data_begin) {
-  if (std::ssize(file.bytes()) < 8) base::refuse("{}: {} bytes are too few for a safetensors file", path, std::ssize(file.bytes()));
+  if (std::ssize(file.bytes()) < 8)
+    base::refuse("{}: {} bytes are too few for a safetensors file", path, std::ssize(file.bytes()));
   const auto length = load<std::uint64_t>(file.bytes().data());
   if (length > static_cast<std::uint64_t>(std::ssize(file.bytes()) - 8))
     base::refuse("{}: header of {} bytes in a file of {} bytes", path, length, std::ssize(file.bytes()));
@@ -152,7 +153,8 @@ SafetensorsReader::SafetensorsReader(const std::string& path) : path_(path), fil
   const json header = parse_header(path, file_, data_begin);
   std::vector<std::pair<SafetensorsTensor, std::int64_t>> found;
   for (const auto& [name, entry] : header.items())
-    if (name != "__metadata__") found.push_back(parse_tensor(path, name, entry, data_begin, std::ssize(file_.bytes()) - data_begin));
+    if (name != "__metadata__")
+      found.push_back(parse_tensor(path, name, entry, data_begin, std::ssize(file_.bytes()) - data_begin));
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {  // empty tensors before what begins at the same byte
     return std::pair(a.first.begin, a.second) < std::pair(b.first.begin, b.second);
   });

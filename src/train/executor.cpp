@@ -59,9 +59,15 @@ double PipelineExecutor::run(const Run& run) {
   for (std::size_t k = 0; k < actions.size(); ++k) {
     exchange(run, groups[k]);
     switch (actions[k].act) {
-      case Act::forward: loss += forward(run, actions[k]); break;
-      case Act::backward: backward(run, actions[k]); break;
-      case Act::optimizer_step: parts_.optimizer_step(); break;
+      case Act::forward:
+        loss += forward(run, actions[k]);
+        break;
+      case Act::backward:
+        backward(run, actions[k]);
+        break;
+      case Act::optimizer_step:
+        parts_.optimizer_step();
+        break;
     }
   }
   exchange(run, groups.back());

@@ -10,8 +10,8 @@ using grid::Reduce;
 using grid::Traffic;
 using kernels::View;
 
-GradientReducer::GradientReducer(const spec::LocalTable& table, View gradients, View output_gradient,
-                                 kernels::Kernels& kernels, grid::Grid& grid)
+GradientReducer::GradientReducer(const spec::LocalTable& table, View gradients, View output_gradient, kernels::Kernels& kernels,
+                                 grid::Grid& grid)
     : kernels_(kernels), grid_(grid), output_gradient_(output_gradient) {
   const auto view = [&](const spec::LocalParameter& row) { return gradients.slice(row.offset, row.elements); };
   for (const spec::LocalParameter& row : table.rows) {

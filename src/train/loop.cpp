@@ -45,8 +45,8 @@ class Loop {
   std::optional<MetricsFile> metrics_;
   std::vector<std::string> hosts_;
   StartFacts facts_;
-  double pace_ = 0;       // seconds a step, without evaluation; the first step left out once there are others
-  double in_steps_ = 0;   // seconds
+  double pace_ = 0;      // seconds a step, without evaluation; the first step left out once there are others
+  double in_steps_ = 0;  // seconds
 };
 
 double Loop::over_ranks(double value, grid::Reduce op) {
@@ -56,7 +56,8 @@ double Loop::over_ranks(double value, grid::Reduce op) {
 
 StartFacts Loop::measure() {
   world_.barrier();
-  StartFacts facts{.arena_bytes = {}, .available_bytes = 0, .peak_flops = measure_peak_flops(trainer_.kernels()), .threads = threads_};
+  StartFacts facts{
+      .arena_bytes = {}, .available_bytes = 0, .peak_flops = measure_peak_flops(trainer_.kernels()), .threads = threads_};
   facts.peak_flops = -over_ranks(-facts.peak_flops, grid::Reduce::maximum);
   facts.available_bytes = -over_ranks(-available_memory() / world_.node_size(), grid::Reduce::maximum);
   for (const kernels::Arena* arena : trainer_.arenas())
@@ -105,8 +106,8 @@ void Loop::log(const StepRecord& record) {
   world_.agree([&] {
     if (world_.rank() != 0) return;
     metrics_->append(record);
-    folder_->print(step_line(record, config_.run.steps, facts_.peak_flops,
-                             pace_ * static_cast<double>(config_.run.steps - record.step)));
+    folder_->print(
+        step_line(record, config_.run.steps, facts_.peak_flops, pace_ * static_cast<double>(config_.run.steps - record.step)));
   });
 }
 

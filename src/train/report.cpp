@@ -51,7 +51,8 @@ Spread spread(const std::vector<std::vector<double>>& values, const std::vector<
 }
 
 /// Columns of `group`; with a prefix, only those whose name starts with it.
-std::vector<std::size_t> select(const std::vector<RankColumn>& columns, const std::string& group, const std::string& prefix = "") {
+std::vector<std::size_t> select(const std::vector<RankColumn>& columns, const std::string& group,
+                                const std::string& prefix = "") {
   std::vector<std::size_t> selected;
   for (std::size_t k = 0; k < columns.size(); ++k)
     if (columns[k].group == group && columns[k].name.starts_with(prefix)) selected.push_back(k);
@@ -68,13 +69,12 @@ std::string start_block(const config::Config& config, const Trainer& trainer, co
   const auto& model = config.model;
   const int m = trainer.schedule().microbatches;
   const double batch = static_cast<double>(config.batch.global);
-  std::string text = fmt::format(
-      "model: l = {} layers, h = {}, a = {} heads, s = {}, V = {} (padded to {})\nparameters {}\n", model.layers, model.hidden,
-      model.heads, model.sequence, model.vocabulary, spec::padded_vocabulary(model.vocabulary, shape.tensor),
-      grouped(spec::parameter_count(model)));
-  text += fmt::format("layout: t = {} p = {} d = {}, schedule {}, global batch {} = d {} x m {} microbatches x b {}\n", shape.tensor,
-                      shape.pipeline, shape.data, schedule::name_of(trainer.schedule().kind), config.batch.global, shape.data, m,
-                      config.batch.micro);
+  std::string text = fmt::format("model: l = {} layers, h = {}, a = {} heads, s = {}, V = {} (padded to {})\nparameters {}\n",
+                                 model.layers, model.hidden, model.heads, model.sequence, model.vocabulary,
+                                 spec::padded_vocabulary(model.vocabulary, shape.tensor), grouped(spec::parameter_count(model)));
+  text += fmt::format("layout: t = {} p = {} d = {}, schedule {}, global batch {} = d {} x m {} microbatches x b {}\n",
+                      shape.tensor, shape.pipeline, shape.data, schedule::name_of(trainer.schedule().kind), config.batch.global,
+                      shape.data, m, config.batch.micro);
   text += describe(trainer.stage_map(), model);
   text += memory_line(trainer, facts);
   text += fmt::format(
@@ -88,11 +88,11 @@ std::string start_block(const config::Config& config, const Trainer& trainer, co
 std::string step_line(const StepRecord& r, std::int64_t steps, double peak_flops, double seconds_left) {
   const double flops = r.hardware_tflops * 1e12;
   const std::string validation = r.validation_loss ? fmt::format("  validation {:.4f}", *r.validation_loss) : "";
-  return fmt::format("step {:>{}}/{}  loss {:.4f}{}  lr {:.2e}  grad {:.3f}  {:.0f} ms  {}tok/s  {}FLOP/s/rank {:.0f} %  mem {}  eta {}\n",
-                     r.step, std::to_string(steps).size(), steps, r.result.loss, validation, r.result.learning_rate,
-                     r.result.gradient_norm, r.seconds * 1e3, base::rate_text(r.tokens_per_second), base::rate_text(flops),
-                     100 * flops / peak_flops, base::bytes_text(static_cast<double>(r.peak_memory_bytes)),
-                     base::time_text(seconds_left));
+  return fmt::format(
+      "step {:>{}}/{}  loss {:.4f}{}  lr {:.2e}  grad {:.3f}  {:.0f} ms  {}tok/s  {}FLOP/s/rank {:.0f} %  mem {}  eta {}\n",
+      r.step, std::to_string(steps).size(), steps, r.result.loss, validation, r.result.learning_rate, r.result.gradient_norm,
+      r.seconds * 1e3, base::rate_text(r.tokens_per_second), base::rate_text(flops), 100 * flops / peak_flops,
+      base::bytes_text(static_cast<double>(r.peak_memory_bytes)), base::time_text(seconds_left));
 }
 
 std::string end_table(const std::vector<RankColumn>& columns, const std::vector<std::vector<double>>& values,
@@ -105,11 +105,12 @@ std::string end_table(const std::vector<RankColumn>& columns, const std::vector<
   for (std::size_t k : select(columns, "seconds", "backward")) compute.push_back(k);
   const Spread passes = spread(values, compute), pipeline = spread(values, select(columns, "wait_seconds", "pp_"));
   const double formula = static_cast<double>(schedule.stages - 1) / (schedule.microbatches * schedule.chunks);
-  text += fmt::format("bubble, in times of forward + backward: (p-1)/(v m) = {:.3f} by formula; {:.3f} measured as the mean wait for "
-                      "the pipeline over the mean of forward + backward\n",
-                      formula, pipeline.mean / passes.mean);
-  text += fmt::format("slowest rank in forward + backward: {} on {} ({:.2f} s; mean {:.2f} s); {:.2f} s in steps\n", passes.slowest,
-                      hosts[passes.slowest], passes.most, passes.mean, step_seconds);
+  text += fmt::format(
+      "bubble, in times of forward + backward: (p-1)/(v m) = {:.3f} by formula; {:.3f} measured as the mean wait for "
+      "the pipeline over the mean of forward + backward\n",
+      formula, pipeline.mean / passes.mean);
+  text += fmt::format("slowest rank in forward + backward: {} on {} ({:.2f} s; mean {:.2f} s); {:.2f} s in steps\n",
+                      passes.slowest, hosts[passes.slowest], passes.most, passes.mean, step_seconds);
   return text;
 }
 

@@ -47,8 +47,7 @@ void check_run_folder(const std::string& path) {
   std::error_code ignored;
   while (!fs::exists(existing, ignored) && existing.has_parent_path() && existing != existing.parent_path())
     existing = existing.parent_path();
-  if (!fs::is_directory(existing, ignored))
-    base::refuse("run.directory = \"{}\": {} is not a folder", path, existing.string());
+  if (!fs::is_directory(existing, ignored)) base::refuse("run.directory = \"{}\": {} is not a folder", path, existing.string());
   if (access(existing.c_str(), W_OK | X_OK) != 0)
     base::refuse("run.directory = \"{}\": cannot write in {}: {}", path, existing.string(), std::strerror(errno));
   const int lock = try_lock(path + "/lock", O_RDWR);

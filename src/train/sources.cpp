@@ -56,11 +56,12 @@ OpenedSources open(const config::Config& config, bool first_rank) {
   opened.yardstick = fmt::format("data: {}, {} tokens in {} documents, {} samples\n", config.data.tokens, file.tokens(),
                                  file.documents(), training->samples());
   if (first_rank && file.tokens() <= entropy_limit)
-    opened.yardstick += fmt::format("order-2 entropy of the text: {:.4f} nats a token (what a model that knows two tokens reaches)\n",
-                                    order_2_entropy(file));
+    opened.yardstick += fmt::format(
+        "order-2 entropy of the text: {:.4f} nats a token (what a model that knows two tokens reaches)\n", order_2_entropy(file));
   opened.sources.training = std::move(training);
   if (evaluates)
-    opened.sources.validation = open_file("data.validation", config.data.validation, config, config.run.evaluate_samples, first_rank);
+    opened.sources.validation =
+        open_file("data.validation", config.data.validation, config, config.run.evaluate_samples, first_rank);
   return opened;
 }
 

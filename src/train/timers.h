@@ -1,4 +1,5 @@
-// Where a rank's time goes, by kind. Waiting for communication is counted by the communicators (grid/traffic.h) and taken out here.
+// Where a rank's time goes, by kind. Waiting for communication is counted by the communicators (grid/traffic.h) and taken out
+// here.
 #pragma once
 
 #include <array>
@@ -10,13 +11,11 @@
 namespace trireme::train {
 
 enum class Work { forward, backward, optimizer_step, data, evaluation, output };
-inline constexpr std::array<std::string_view, 6> work_names = {"forward",  "backward",   "optimizer_step",
-                                                               "data", "evaluation", "output"};
+inline constexpr std::array<std::string_view, 6> work_names = {"forward", "backward",   "optimizer_step",
+                                                               "data",    "evaluation", "output"};
 
 /// Seconds on a clock that never goes back.
-inline double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+inline double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 class Timers {
  public:

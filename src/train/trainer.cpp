@@ -19,8 +19,8 @@ grid::Shape grid_shape(const config::Config& config, int ranks) {
 schedule::Schedule make_schedule(const config::Config& config, std::int64_t samples, int ranks) {
   const std::int64_t m = samples / (config.batch.micro * grid_shape(config, ranks).data);
   const auto kind = schedule::kind_named(config.parallel.schedule);
-  return schedule::make_schedule(kind.value(), static_cast<int>(config.parallel.pipeline), static_cast<int>(config.parallel.chunks),
-                                 static_cast<int>(m));
+  return schedule::make_schedule(kind.value(), static_cast<int>(config.parallel.pipeline),
+                                 static_cast<int>(config.parallel.chunks), static_cast<int>(m));
 }
 
 std::vector<schedule::Channel> channels_of(const config::Config& config, int ranks) {
@@ -75,7 +75,8 @@ kernels::View take_output_gradient(const spec::LocalTable& table, const spec::St
 
 bool StepResult::finite() const { return std::isfinite(loss) && std::isfinite(gradient_norm); }
 
-Trainer::Trainer(const config::Config& config, int threads, grid::World& world, Sources sources, const store::Gpt2Weights* initial)
+Trainer::Trainer(const config::Config& config, int threads, grid::World& world, Sources sources,
+                 const store::Gpt2Weights* initial)
     : config_(config),
       sources_(std::move(sources)),
       device_(kernels::make_cpu_device()),
