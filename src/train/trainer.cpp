@@ -109,7 +109,7 @@ Trainer::Trainer(const config::Config& config, int threads, grid::World& world, 
   if (sources_.validation) {
     const std::int64_t samples = config.run.evaluate_samples;
     evaluation_ = make_program(forward_only(make_schedule(config, samples, world.size())), channels_);
-    held_out_.emplace(make_batches(config, *sources_.validation, grid_, samples, false));
+    held_out_.emplace(make_batches(config, *sources_.validation, grid_, samples, true));
   }
   if (initial)
     load_weights(*initial, table_, *device_, weights_);

@@ -43,7 +43,8 @@ class Trainer {
   StepResult step(std::int64_t step);
   /// Of the last step, the norm of each parameter's gradient (spec::model_parameters), before clipping. No communication.
   std::vector<double> gradient_norms() const { return norm_.by_parameter(); }
-  /// Mean loss in nats a token over run.evaluate_samples held-out samples, no dropout. Every rank; all return the same.
+  /// Mean loss in nats a token over run.evaluate_samples held-out samples, drawn once from all of them; no dropout. Every rank;
+  /// all return the same.
   double evaluate();
   /// Every rank. Writes the weights as a .safetensors file; errors are agreed.
   void save(const std::string& path);
