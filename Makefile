@@ -21,6 +21,8 @@ H5LIBS  := $(if $(strip $(HDF5_HOME)),-L$(strip $(HDF5_HOME))/lib -Wl$(,)-rpath$
 FLAGS   := -std=c++20 -g -fopenmp -Wall -Wextra -Wshadow -Wconversion -Isrc -I. $(H5FLAGS) \
            $(if $(strip $(DEBUG)),-O0,-O2) $(if $(strip $(ARCH)),-march=$(strip $(ARCH))) \
            $(if $(strip $(SAN)),-fsanitize=$(strip $(SAN)) -fno-omit-frame-pointer -DTRIREME_NO_CLONES)
+# The kernels' own: sqrt and the like as instructions, so that loops vectorise; this is not fast-math.
+KFLAGS  := $(if $(strip $(DEBUG)),,-O3) -fno-math-errno
 LIBS    := $(H5LIBS) $(BLAS_LIBS) -lfmt
 sources := $(filter-out src/main.cpp,$(wildcard src/*/*.cpp kernels/*.cpp kernels/cpu/*.cpp))
 tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit/*.np?.cpp))
@@ -61,8 +63,8 @@ clean:  ## remove build/
 
 # Objects depend on the flags, so that another ARCH or CUDA_HOME rebuilds.
 $B/flags: FORCE
-	@mkdir -p $B; echo '$(MPICXX) $(FLAGS) $(LIBS)' | cmp -s - $@ || echo '$(MPICXX) $(FLAGS) $(LIBS)' > $@
-$B/kernels/%.o: FLAGS += $(if $(strip $(DEBUG)),,-O3) -fno-math-errno  # sqrt and the like as instructions; not fast-math
+	@mkdir -p $B; echo '$(MPICXX) $(FLAGS) $(KFLAGS) $(LIBS)' > $@.new; cmp -s $@.new $@ || cp $@.new $@
+$B/kernels/%.o: FLAGS += $(KFLAGS)
 $B/%.o: %.cpp $B/flags
 	$(call say,c++,$<)
 	@mkdir -p $(@D)
