@@ -26,6 +26,7 @@ KFLAGS  := $(if $(strip $(DEBUG)),,-O3) -fno-math-errno
 LIBS    := $(H5LIBS) $(BLAS_LIBS) -lfmt
 sources := $(filter-out src/main.cpp,$(wildcard src/*/*.cpp kernels/*.cpp kernels/cpu/*.cpp))
 tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit/*.np?.cpp))
+chosen  := $(if $(strip $(T)),$(foreach t,$(tests),$(if $(findstring $(strip $(T)),$(notdir $t)),$t)),$(tests))
 benches := $(patsubst validation/bench/%.cpp,$B/bench/%,$(wildcard validation/bench/*.cpp))
 say     = @printf '%-5s %s\n' $(1) $(2)
 Q       := $(if $(strip $(V)),,@)
@@ -45,8 +46,8 @@ run: deps  ## train a small GPT on English text on 4 ranks
 	@test -f data/novels/validation.idx || $B/trireme prepare data/novels/validation.txt --output data/novels/validation
 	$(MPIEXEC) -n 4 $B/trireme train input/novels.toml
 test: deps  ## build and run the tests; the last line counts them
-	@$(MAKE) $(jobs) --no-print-directory build $(tests)
-	@MPIEXEC="$(MPIEXEC)" validation/unit/run.sh $(foreach t,$(tests),$(if $(findstring $(strip $(T)),$(notdir $t)),$t))
+	@$(MAKE) $(jobs) --no-print-directory build $(chosen)
+	@MPIEXEC="$(MPIEXEC)" validation/unit/run.sh $(chosen)
 test-sanitize:  ## the tests under address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory test SAN=address
 	@$(MAKE) --no-print-directory test SAN=undefined

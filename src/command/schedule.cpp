@@ -71,6 +71,7 @@ std::string schedule_report(const ScheduleOptions& options) {
   text += timing.seconds <= widest_picture
               ? sched::picture(schedule, timing)
               : fmt::format("(a picture of {} columns, too wide: --svg FILE draws it)\n", timing.seconds);
+  if (options.list) text += sched::listing(schedule);
   text += fmt::format("bubble            {:.4f} of the work measured, {:.4f} by the formula (p-1)/(v m)\n",
                       sched::bubble(schedule, timing, forward_seconds, backward_seconds), sched::bubble_formula(schedule));
   text += fmt::format("peak activations  {} by stage, each of one microbatch and chunk\n",
@@ -87,6 +88,7 @@ int schedule(int argc, char** argv) {
   app.add_option("key=value", values,
                  "parallel.schedule (gpipe, 1f1b), parallel.pipeline, batch.global, batch.micro; m = B / b, as with d = 1");
   app.add_option("--svg", options.svg, "draw it into this file");
+  app.add_flag("--list", options.list, "the actions of each stage in order, too");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

@@ -13,6 +13,7 @@ struct ScheduleOptions {
   std::int64_t global_batch = 0;  // B, batch.global; with d = 1, m = B / b
   std::int64_t micro_batch = 1;   // b, batch.micro
   std::string svg;                // file to write; empty: none
+  bool list = false;              // the actions of each stage
 };
 
 /// What the command prints. Writes options.svg if asked. Throws base::Error: bad_input for values that do not fit together.
