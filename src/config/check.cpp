@@ -115,6 +115,14 @@ class Check {
   void stages() {
     const Parallel& parallel = config_.parallel;
     const Count layers = config_.model.layers;
+    if (parallel.schedule == "interleaved" && (parallel.chunks < 2 || parallel.pipeline < 2))
+      return report({"parallel.schedule"},
+                    fmt::format("{} needs 2 stages and 2 chunks a stage at least: {}, {}", show("parallel.schedule"),
+                                show("parallel.pipeline"), show("parallel.virtual")));
+    if (parallel.schedule != "interleaved" && parallel.chunks > 1)
+      return report({"parallel.virtual"},
+                    fmt::format("{} needs parallel.schedule = \"interleaved\", not {}; nearest parallel.virtual: 1",
+                                show("parallel.virtual"), show("parallel.schedule")));
     const Count chunks = parallel.pipeline * parallel.chunks;
     if (parallel.stages.empty()) {
       if (chunks <= layers) return;

@@ -49,10 +49,11 @@ void parallel_keys(std::vector<Key>& keys) {
   const auto key = in_section(keys, "parallel", &Config::parallel);
   key("tensor", &Parallel::tensor, "ranks that share each layer, t", {.unit = "ranks", .range = positive});
   key("pipeline", &Parallel::pipeline, "pipeline stages, p", {.unit = "ranks", .range = positive});
-  key("virtual", &Parallel::chunks, "model chunks a stage, v",
-      {.range = positive, .built = {"1"}, .feature = "the interleaved schedule"});
+  key("virtual", &Parallel::chunks, "model chunks a stage, v", {.range = positive});
   key("schedule", &Parallel::schedule, "order of forward and backward passes",
-      {.words = {"1f1b", "gpipe", "interleaved", "zero-bubble", "2bw"}, .built = {"1f1b", "gpipe"}, .feature = "this schedule"});
+      {.words = {"1f1b", "gpipe", "interleaved", "zero-bubble", "2bw"},
+       .built = {"1f1b", "gpipe", "interleaved"},
+       .feature = "this schedule"});
   key("stages", &Parallel::stages, "layers of each of the p v chunks; empty: balanced", {.unit = "layers", .range = natural});
   key("sequence_parallel", &Parallel::sequence_parallel, "split layer norm, dropout and residual over the tensor ranks",
       {.built = {"false"}, .feature = "sequence parallelism"});

@@ -107,4 +107,19 @@ Messages derive_messages(const Schedule& schedule) {
   return messages;
 }
 
+std::vector<int> buffers_needed(const Schedule& schedule, const Messages& messages, int stage) {
+  std::vector<int> held(schedule.chunks, 0), most(schedule.chunks, 0);
+  const auto take = [&](int chunk) { most[chunk] = std::max(most[chunk], ++held[chunk]); };
+  const auto& actions = schedule.actions[stage];
+  const bool trains = std::any_of(actions.begin(), actions.end(), [](const Action& a) { return a.act == Act::backward; });
+  for (std::size_t k = 0; k < actions.size(); ++k) {
+    for (const Transfer& transfer : messages.before[stage][k])
+      if (!transfer.is_send && messages.channels[transfer.channel].payload == Payload::activation) take(transfer.chunk);
+    const Action& action = actions[k];
+    if (action.act == Act::forward && !need(schedule, stage, action)) take(action.chunk);
+    if (action.act == (trains ? Act::backward : Act::forward)) --held[action.chunk];
+  }
+  return most;
+}
+
 }  // namespace trireme::schedule

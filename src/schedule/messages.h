@@ -36,4 +36,9 @@ struct Messages {
 /// in memory: no message.
 Messages derive_messages(const Schedule& schedule);
 
+/// Per chunk of `stage`, the most microbatches that hold a buffer at once: from the group in which the input is received, or the
+/// forward pass where none is, to the end of the backward pass, or of the forward pass where there is no backward pass.
+/// Microbatches of a chunk take and leave their buffers in order, so microbatch i may use buffer i mod that number.
+std::vector<int> buffers_needed(const Schedule& schedule, const Messages& messages, int stage);
+
 }  // namespace trireme::schedule

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "base/error.h"
 
@@ -36,16 +37,45 @@ Actions one_f_one_b(const Shape& shape, int stage) {
   return actions;
 }
 
+/// The order in which a stage's chunks and microbatches take turns: groups of p microbatches go through chunk after chunk, so
+/// that a group's last microbatch leaves the last stage just when its first may enter the next chunk. When m is no multiple of
+/// p the last group takes the rest, too: a group shorter than p would wait for itself in every chunk, and can deadlock.
+Actions turns(const Shape& shape, Act act) {
+  Actions passes;
+  for (int first = 0, end = 0; first < shape.microbatches; first = end) {
+    end = shape.microbatches - first < 2 * shape.stages ? shape.microbatches : first + shape.stages;
+    for (int turn = 0; turn < shape.chunks; ++turn)
+      for (int i = first; i < end; ++i) passes.push_back({act, i, act == Act::forward ? turn : shape.chunks - 1 - turn});
+  }
+  return passes;
+}
+
+/// As 1f1b over the turns (figure 4 bottom): the warm-up brings a group's first microbatch through the last chunk of the last
+/// stage and back, 2 (p - r - 1) + (v - 1) g forward passes on stage r, g the longest group.
+Actions interleaved(const Shape& shape, int stage) {
+  const Actions forward = turns(shape, Act::forward), backward = turns(shape, Act::backward);
+  const int group = shape.microbatches < shape.stages ? shape.microbatches : shape.stages + shape.microbatches % shape.stages;
+  const std::size_t warmup = 2ul * (shape.stages - stage - 1) + (shape.chunks - 1ul) * group;
+  Actions actions(forward.begin(), forward.begin() + std::min(warmup, forward.size()));
+  for (std::size_t k = 0; k < backward.size(); ++k) {
+    if (warmup + k < forward.size()) actions.push_back(forward[warmup + k]);
+    actions.push_back(backward[k]);
+  }
+  return actions;
+}
+
 struct Form {
   std::string_view name;
   Kind kind;
   Actions (*maker)(const Shape&, int stage);
   int min_chunks, max_chunks;  // v
+  int min_stages;              // p
 };
 
 constexpr std::array forms = {
-    Form{"gpipe", Kind::gpipe, gpipe, 1, 1},
-    Form{"1f1b", Kind::one_f_one_b, one_f_one_b, 1, 1},
+    Form{"gpipe", Kind::gpipe, gpipe, 1, 1, 1},
+    Form{"1f1b", Kind::one_f_one_b, one_f_one_b, 1, 1, 1},
+    Form{"interleaved", Kind::interleaved, interleaved, 2, std::numeric_limits<int>::max(), 2},
 };
 
 const Form& form_of(Kind kind) {
@@ -70,12 +100,13 @@ std::string kind_names() {
 
 Schedule make_schedule(Kind kind, int stages, int chunks, int microbatches) {
   const Form& form = form_of(kind);
-  if (stages < 1) base::refuse("parallel.pipeline = {}: at least 1 is needed", stages);
+  if (stages < form.min_stages)
+    base::refuse("parallel.pipeline = {}: the schedule {} needs at least {}", stages, form.name, form.min_stages);
   if (microbatches < 1) base::refuse("{} microbatches a pipeline and step: at least 1 is needed", microbatches);
   if (chunks < form.min_chunks || chunks > form.max_chunks)
-    base::refuse("parallel.virtual = {}: the schedule {} runs with {}", chunks, form.name,
-                 form.min_chunks == form.max_chunks ? fmt::format("{}", form.min_chunks)
-                                                    : fmt::format("{} to {}", form.min_chunks, form.max_chunks));
+    base::refuse(
+        "parallel.virtual = {}: the schedule {} runs with {}", chunks, form.name,
+        form.min_chunks == form.max_chunks ? fmt::format("{}", form.min_chunks) : fmt::format("{} or more", form.min_chunks));
   const Shape shape{stages, chunks, microbatches};
   Schedule schedule{kind, stages, chunks, microbatches, {}};
   for (int stage = 0; stage < stages; ++stage) {

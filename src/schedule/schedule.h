@@ -9,7 +9,7 @@
 
 namespace trireme::schedule {
 
-enum class Kind { gpipe, one_f_one_b };
+enum class Kind { gpipe, one_f_one_b, interleaved };
 
 enum class Act { forward, backward, optimizer_step };
 
@@ -26,7 +26,7 @@ struct Schedule {
   std::vector<std::vector<Action>> actions;  // [p], each ends with optimizer_step
 };
 
-/// The kind an input file calls `name` ("gpipe", "1f1b"); nothing for a name that no schedule has.
+/// The kind an input file calls `name` ("gpipe", "1f1b", "interleaved"); nothing for a name that no schedule has.
 std::optional<Kind> kind_named(std::string_view name);
 std::string name_of(Kind kind);
 
@@ -36,7 +36,8 @@ std::string kind_names();
 /// Place of a stage's chunk among the p v chunks of the model, first layers first.
 constexpr int model_chunk(int stages, int stage, int chunk) { return chunk * stages + stage; }
 
-/// Pure. p, v, m >= 1; v = 1 for gpipe (section 2.2.1, figure 3) and 1f1b (section 2.2.1, figure 4 top).
+/// Pure. p, m >= 1; v = 1 for gpipe (section 2.2.1, figure 3) and 1f1b (figure 4 top); v >= 2 and p >= 2 for interleaved
+/// (section 2.2.2, figure 4 bottom), where m need not be a multiple of p.
 /// Backward passes run microbatches in the order 0 .. m-1 in every schedule.
 /// Throws base::Error (bad_input) that names the key of a value that will not do.
 Schedule make_schedule(Kind kind, int stages, int chunks, int microbatches);

@@ -1,7 +1,6 @@
 #include "train/executor.h"
 
 #include <algorithm>
-#include <array>
 
 namespace trireme::train {
 
@@ -39,7 +38,8 @@ PipelineExecutor::PipelineExecutor(Parts parts, std::int64_t tokens, kernels::Ar
   for (int c = 0; c < parts_.stage.chunk_count(); ++c) {
     slots_.emplace_back();
     for (int k = 0; k < parts_.stage.slot_count(c); ++k)
-      slots_.back().push_back({{}, {}, arena.take(kernels::DType::int32, tokens), arena.take(kernels::DType::int32, tokens)});
+      slots_.back().push_back(
+          {{}, {}, {}, {}, arena.take(kernels::DType::int32, tokens), arena.take(kernels::DType::int32, tokens)});
   }
 }
 
@@ -57,7 +57,7 @@ double PipelineExecutor::run(const Run& run) {
   const auto& groups = run.program.messages.before[stage];
   double loss = 0;
   for (std::size_t k = 0; k < actions.size(); ++k) {
-    exchange(run, groups[k]);
+    for (const Transfer& transfer : groups[k]) post(run, transfer);
     switch (actions[k].act) {
       case Act::forward:
         loss += forward(run, actions[k]);
@@ -70,52 +70,42 @@ double PipelineExecutor::run(const Run& run) {
         break;
     }
   }
-  exchange(run, groups.back());
+  for (const Transfer& transfer : groups.back()) post(run, transfer);
   return loss;
 }
 
-void PipelineExecutor::settle(Sent& sent) {
-  if (sent.channel) sent.channel->wait(sent.ticket);
-  sent = {};
+void PipelineExecutor::settle(InFlight& transfer) {
+  if (transfer.channel) transfer.channel->wait(transfer.ticket);
+  transfer = {};
 }
 
-/// Posts the whole group, then waits for what it receives; what it sends is waited for when its buffer is needed again.
-void PipelineExecutor::exchange(const Run& run, const std::vector<Transfer>& group) {
-  std::array<Sent, 4> received;  // a group holds at most two payloads in each direction
-  std::size_t count = 0;
-  for (const Transfer& transfer : group) {
-    const Sent posted = post(run, transfer);
-    if (!transfer.is_send) received.at(count++) = posted;
-  }
-  for (Sent& transfer : received) settle(transfer);
-}
-
-PipelineExecutor::Sent PipelineExecutor::post(const Run& run, const Transfer& transfer) {
+/// Posts a transfer and goes on: it is waited for when its buffer is needed.
+void PipelineExecutor::post(const Run& run, const Transfer& transfer) {
   const schedule::Channel& channel = run.program.messages.channels[transfer.channel];
   const bool activation = channel.payload == Payload::activation;
   const Traffic kind = activation ? Traffic::pp_activation : Traffic::pp_gradient;
-  const int index = slot_of(transfer);
+  const int index = slot_of(transfer.chunk, transfer.microbatch);
   const model::Slot& slot = parts_.stage.slot(transfer.chunk, index);
   SlotState& state = slots_[transfer.chunk][index];
   grid::Communicator& link = parts_.grid.channel(run.program.links[transfer.channel]);
+  if (!transfer.is_send) settle(activation ? state.output_sent : state.gradient_sent);  // of the slot's microbatch before
   link.begin_group();
-  if (transfer.is_send) {
+  if (transfer.is_send)
     link.send(activation ? slot.output() : slot.gradient, 1 - link.rank(), kind);
-    Sent& sent = activation ? state.output : state.gradient;
-    sent = {&link, link.end_group()};
-    return sent;
-  }
-  if (!activation) settle(state.gradient);
-  link.receive(activation ? slot.input : slot.gradient, 1 - link.rank(), kind);
-  return {&link, link.end_group()};
+  else
+    link.receive(activation ? slot.input : slot.gradient, 1 - link.rank(), kind);
+  InFlight& posted = activation ? (transfer.is_send ? state.output_sent : state.input_received)
+                                : (transfer.is_send ? state.gradient_sent : state.gradient_received);
+  posted = {&link, link.end_group()};
 }
 
 double PipelineExecutor::forward(const Run& run, const Action& action) {
   const int index = slot_of(action.chunk, action.microbatch);
   SlotState& state = slots_[action.chunk][index];
-  settle(state.output);
-  settle(state.gradient);
   const spec::Chunk& chunk = parts_.stage.chunk(action.chunk);
+  settle(state.input_received);
+  settle(state.output_sent);
+  if (chunk.head) settle(state.gradient_sent);
   if (chunk.embedding || chunk.head) {
     const Timers::Scope scope(parts_.timers, Work::data);
     run.batches.load(run.step, action.microbatch, inputs_.data(), targets_.data());
@@ -131,8 +121,10 @@ double PipelineExecutor::forward(const Run& run, const Action& action) {
 
 void PipelineExecutor::backward(const Run& run, const Action& action) {
   const bool last = action.microbatch == run.program.schedule.microbatches - 1;  // backward passes run in order
+  const int index = slot_of(action.chunk, action.microbatch);
+  settle(slots_[action.chunk][index].gradient_received);
   const Timers::Scope scope(parts_.timers, Work::backward);
-  parts_.stage.backward(action.chunk, slot_of(action.chunk, action.microbatch), [&](int layer) {
+  parts_.stage.backward(action.chunk, index, [&](int layer) {
     if (last) parts_.gradients.layer_done(layer);
   });
 }

@@ -1,4 +1,5 @@
-// Runs a stage's list of actions: before each the group of transfers that the schedule implies, then one switch over the action.
+// Runs a stage's list of actions: before each it posts the group of transfers that the schedule implies, then comes one switch
+// over the action.
 #pragma once
 
 #include <cstdint>
@@ -45,24 +46,22 @@ class PipelineExecutor {
   double evaluate(const Program& program, Batches& batches, std::int64_t step);
 
  private:
-  /// A transfer out of a slot's buffer, to be waited for before the buffer is written again.
-  struct Sent {
+  /// A transfer from or into a slot's buffer, to be waited for before the buffer is written or read.
+  struct InFlight {
     grid::Communicator* channel = nullptr;
     grid::Ticket ticket;
   };
   struct SlotState {
-    Sent output, gradient;
+    InFlight input_received, output_sent, gradient_received, gradient_sent;
     kernels::View inputs, targets;  // [s, b] int32
   };
   struct Run;
 
   double run(const Run& run);
-  void exchange(const Run& run, const std::vector<schedule::Transfer>& group);
-  Sent post(const Run& run, const schedule::Transfer& transfer);
+  void post(const Run& run, const schedule::Transfer& transfer);
   double forward(const Run& run, const schedule::Action& action);
   void backward(const Run& run, const schedule::Action& action);
-  void settle(Sent& sent);
-  int slot_of(const schedule::Transfer& transfer) const { return slot_of(transfer.chunk, transfer.microbatch); }
+  void settle(InFlight& transfer);
   int slot_of(int chunk, int microbatch) const { return microbatch % parts_.stage.slot_count(chunk); }
 
   Parts parts_;

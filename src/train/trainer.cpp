@@ -33,14 +33,19 @@ std::vector<grid::ChannelSpec> specs(const std::vector<schedule::Channel>& chann
   return result;
 }
 
-/// Microbatches alive at most in each chunk of a stage: forward passes done minus backward passes done.
-std::vector<int> alive(const schedule::Schedule& schedule, int stage) {
-  std::vector<int> now(schedule.chunks, 0), most(schedule.chunks, 1);
-  for (const schedule::Action& action : schedule.actions[stage]) {
-    if (action.act == schedule::Act::forward) most[action.chunk] = std::max(most[action.chunk], ++now[action.chunk]);
-    if (action.act == schedule::Act::backward) --now[action.chunk];
-  }
-  return most;
+std::optional<Program> make_evaluation(const config::Config& config, bool evaluates, int ranks,
+                                       const std::vector<schedule::Channel>& channels) {
+  if (!evaluates) return std::nullopt;
+  return make_program(forward_only(make_schedule(config, config.run.evaluate_samples, ranks)), channels);
+}
+
+/// Buffers of each chunk of a stage, enough for every program.
+std::vector<int> slots_for(const Program& training, const std::optional<Program>& evaluation, int stage) {
+  std::vector<int> slots = buffers_needed(training.schedule, training.messages, stage);
+  if (!evaluation) return slots;
+  const std::vector<int> more = buffers_needed(evaluation->schedule, evaluation->messages, stage);
+  for (std::size_t c = 0; c < slots.size(); ++c) slots[c] = std::max(slots[c], more[c]);
+  return slots;
 }
 
 Batches make_batches(const config::Config& config, const data::TokenSource& source, const grid::Grid& grid, std::int64_t global,
@@ -83,6 +88,8 @@ Trainer::Trainer(const config::Config& config, int threads, grid::World& world, 
       kernels_(kernels::make_cpu_kernels({threads, config.model.sequence, config.model.hidden / config.model.heads})),
       map_(spec::make_stage_map(config.model, config.parallel)),
       channels_(channels_of(config, world.size())),
+      training_(make_program(make_schedule(config, config.batch.global, world.size()), channels_)),
+      evaluation_(make_evaluation(config, sources_.validation != nullptr, world.size(), channels_)),
       grid_(world, grid_shape(config, world.size()), specs(channels_)),
       timers_(world.traffic()),
       table_(spec::make_local_table(config.model, map_, grid_.at().pipeline, grid_.shape().tensor, grid_.at().tensor)),
@@ -97,20 +104,16 @@ Trainer::Trainer(const config::Config& config, int threads, grid::World& world, 
       stage_(environment(config, *kernels_, grid_), map_.of_stage[grid_.at().pipeline],
              model::parameter_views(table_, weights_, static_cast<int>(config.model.layers)),
              gradient_views(table_, gradient_, output_gradient_, static_cast<int>(config.model.layers)),
-             alive(make_schedule(config, config.batch.global, world.size()), grid_.at().pipeline), activations_, scratch_),
+             slots_for(training_, evaluation_, grid_.at().pipeline), activations_, scratch_),
       reducer_(table_, gradient_, output_gradient_, *kernels_, grid_),
       norm_(table_, *kernels_, grid_),
       optimizer_(config.optimizer, table_, *kernels_, optimizer_state_),
-      training_(make_program(make_schedule(config, config.batch.global, world.size()), channels_)),
       batches_(make_batches(config, *sources_.training, grid_, config.batch.global, config.data.shuffle)),
       executor_({stage_, grid_, *device_, reducer_, timers_, [this] { finish_step(current_); }},
                 config.model.sequence * config.batch.micro, activations_),
       loss_slots_(grid_.shape().data) {
-  if (sources_.validation) {
-    const std::int64_t samples = config.run.evaluate_samples;
-    evaluation_ = make_program(forward_only(make_schedule(config, samples, world.size())), channels_);
-    held_out_.emplace(make_batches(config, *sources_.validation, grid_, samples, true));
-  }
+  if (sources_.validation)
+    held_out_.emplace(make_batches(config, *sources_.validation, grid_, config.run.evaluate_samples, true));
   if (initial)
     load_weights(*initial, table_, *device_, weights_);
   else

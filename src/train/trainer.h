@@ -68,6 +68,8 @@ class Trainer {
   std::unique_ptr<kernels::Kernels> kernels_;
   spec::StageMap map_;
   std::vector<schedule::Channel> channels_;
+  Program training_;
+  std::optional<Program> evaluation_;
   grid::Grid grid_;
   Timers timers_;
   spec::LocalTable table_;
@@ -77,8 +79,6 @@ class Trainer {
   GradientReducer reducer_;
   GradientNorm norm_;
   Optimizer optimizer_;
-  Program training_;
-  std::optional<Program> evaluation_;
   Batches batches_;
   std::optional<Batches> held_out_;
   PipelineExecutor executor_;

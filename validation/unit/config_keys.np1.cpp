@@ -116,7 +116,7 @@ TEST(ConfigKeys, HelpListsEachWithItsMeaning) {
     EXPECT_NE(help.find("  " + key.name + " "), std::string::npos) << key.full_name();
     EXPECT_NE(help.find(key.meaning), std::string::npos) << key.full_name();
   }
-  EXPECT_NE(help.find("\"2bw\"); this version: only \"1f1b\" or \"gpipe\"\n"), std::string::npos);
+  EXPECT_NE(help.find("\"2bw\"); this version: only \"1f1b\", \"gpipe\" or \"interleaved\"\n"), std::string::npos);
   EXPECT_NE(help.find("(0 to 3); this version: only 0\n"), std::string::npos);
 }
 

@@ -94,10 +94,7 @@ TEST_P(Reference, EveryLayoutTrainsAsTheReference) {
   const auto all = layouts(alone.config, world().size());
   ASSERT_FALSE(all.empty());
   for (const Layout& layout : all) {
-    const auto resolved =
-        config::read_config(input, text,
-                            {fmt::format("parallel.tensor={}", layout.tensor),
-                             fmt::format("parallel.pipeline={}", layout.pipeline), "parallel.schedule=" + layout.schedule});
+    const auto resolved = config::read_config(input, text, layout.overrides());
     check_layout(resolved, world().size());
     compare(resolved, layout);
   }

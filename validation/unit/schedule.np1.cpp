@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
@@ -18,12 +19,13 @@ namespace {
 using namespace trireme;
 using namespace trireme::schedule;
 
-/// "F0 B0": the list of a stage with one chunk.
+/// "F0 B0.1": the list of a stage; the number after the point is the chunk.
 std::vector<Action> parsed(const std::string& text) {
   std::istringstream words(text);
   std::vector<Action> actions;
   for (std::string word; words >> word;)
-    actions.push_back({word[0] == 'F' ? Act::forward : Act::backward, std::stoi(word.substr(1))});
+    actions.push_back({word[0] == 'F' ? Act::forward : Act::backward, std::stoi(word.substr(1)),
+                       word.find('.') == std::string::npos ? 0 : std::stoi(word.substr(word.find('.') + 1))});
   actions.push_back({Act::optimizer_step});
   return actions;
 }
@@ -54,11 +56,13 @@ TEST(Schedules, NamesAreThoseOfTheInputFile) {
   EXPECT_EQ(kind_named("gpipe"), Kind::gpipe);
   EXPECT_EQ(kind_named("1f1b"), Kind::one_f_one_b);
   EXPECT_EQ(kind_named("1F1B"), std::nullopt);
-  EXPECT_EQ(kind_names(), "gpipe, 1f1b");
+  EXPECT_EQ(kind_names(), "gpipe, 1f1b, interleaved");
 }
 
 TEST(Schedules, RefuseWhatTheyCannotRun) {
   EXPECT_THROW(make_schedule(Kind::one_f_one_b, 2, 2, 4), base::Error);
+  EXPECT_THROW(make_schedule(Kind::interleaved, 1, 2, 4), base::Error);
+  EXPECT_THROW(make_schedule(Kind::interleaved, 2, 1, 4), base::Error);
   EXPECT_THROW(make_schedule(Kind::gpipe, 0, 1, 4), base::Error);
   EXPECT_THROW(make_schedule(Kind::gpipe, 2, 1, 0), base::Error);
 }
@@ -112,40 +116,88 @@ Schedule two_chunks(int p, int m) {
   return schedule;
 }
 
-/// The interleaved schedule of section 2.2.2, m a multiple of p: groups of p microbatches go through the chunks in turn, and the
-/// first stage has 2 (p - 1) + (v - 1) p forward passes before its first backward pass.
-Schedule interleaved(int p, int v, int m) {
-  Schedule schedule{Kind::one_f_one_b, p, v, m, {}};
-  const auto pass = [&](Act act, int k) {
-    const int turn = k / p % v;
-    return Action{act, k / (p * v) * p + k % p, act == Act::forward ? turn : v - 1 - turn};
-  };
-  for (int stage = 0; stage < p; ++stage) {
-    const int warmup = std::min(m * v, 2 * (p - stage - 1) + (v - 1) * p);
-    std::vector<Action> actions;
-    for (int k = 0; k < warmup; ++k) actions.push_back(pass(Act::forward, k));
-    for (int k = 0; k < m * v; ++k) {
-      if (warmup + k < m * v) actions.push_back(pass(Act::forward, warmup + k));
-      actions.push_back(pass(Act::backward, k));
+TEST(Messages, TwoChunksInTurnDoNotDeadlock) {
+  for (int p = 1; p <= 8; ++p)
+    for (int m = 1; m <= 32; ++m) {
+      SCOPED_TRACE("p = " + std::to_string(p) + " m = " + std::to_string(m));
+      EXPECT_EQ(violations(two_chunks(p, m), derive_messages(two_chunks(p, m))), std::vector<std::string>());
     }
-    actions.push_back({Act::optimizer_step});
-    schedule.actions.push_back(actions);
-  }
-  return schedule;
 }
 
-TEST(Messages, SeveralChunksDoNotDeadlock) {
-  for (int p = 1; p <= 8; ++p)
+void for_all_interleaved(const std::function<void(const Schedule&)>& property) {
+  for (int p = 2; p <= 8; ++p)
     for (int v = 2; v <= 4; ++v)
-      for (int m = p; m <= 4 * p; m += p) {
+      for (int m = 1; m <= 32; ++m) {
         SCOPED_TRACE("p = " + std::to_string(p) + " v = " + std::to_string(v) + " m = " + std::to_string(m));
-        for (const Schedule& schedule : {two_chunks(p, m), interleaved(p, v, m)})
-          EXPECT_EQ(violations(schedule, derive_messages(schedule)), std::vector<std::string>());
-        const Schedule schedule = interleaved(p, v, m);
-        EXPECT_EQ(bubble(schedule, simulate(schedule, 1, 2), 1, 2), (p - 1.0) / (v * m)) << "section 2.2.2";
-        for (int r = 0; r < p; ++r)
-          EXPECT_EQ(peak_activations(schedule)[r], std::min(m * v, (v - 1) * p + 2 * (p - r - 1) + 1)) << "stage " << r;
+        property(make_schedule(Kind::interleaved, p, v, m));
       }
+}
+
+TEST(Interleaved, IsFigure4) {
+  const Schedule schedule = make_schedule(Kind::interleaved, 4, 2, 8);
+  EXPECT_EQ(schedule.actions[0],
+            parsed("F0 F1 F2 F3 F0.1 F1.1 F2.1 F3.1 F4 F5 F6 B0.1 F7 B1.1 F4.1 B2.1 F5.1 B3.1 F6.1 B0 F7.1 B1 "
+                   "B2 B3 B4.1 B5.1 B6.1 B7.1 B4 B5 B6 B7"));
+  EXPECT_EQ(schedule.actions[3],
+            parsed("F0 F1 F2 F3 F0.1 B0.1 F1.1 B1.1 F2.1 B2.1 F3.1 B3.1 F4 B0 F5 B1 F6 B2 F7 B3 F4.1 B4.1 F5.1 "
+                   "B5.1 F6.1 B6.1 F7.1 B7.1 B4 B5 B6 B7"));
+}
+
+TEST(Interleaved, IsProvenForAnyNumberOfMicrobatches) {
+  for_all_interleaved(
+      [](const Schedule& schedule) { EXPECT_EQ(violations(schedule, derive_messages(schedule)), std::vector<std::string>()); });
+}
+
+TEST(Interleaved, BubbleAndActivationsAreThoseOfThePaper) {
+  for_all_interleaved([](const Schedule& schedule) {
+    const int p = schedule.stages, v = schedule.chunks, m = schedule.microbatches;
+    if (m < p) return;
+    EXPECT_EQ(bubble(schedule, simulate(schedule, 1, 2), 1, 2), (p - 1.0) / (v * m)) << "section 2.2.2";
+    const int group = p + m % p;  // section 2.2.2 has m a multiple of p: the group is p
+    for (int r = 0; r < p; ++r)
+      EXPECT_EQ(peak_activations(schedule)[r], std::min(m * v, (v - 1) * group + 2 * (p - r - 1) + 1)) << "stage " << r;
+  });
+}
+
+/// Replays groups and actions with buffers i mod n: a buffer that is taken while it is held is a fault.
+bool buffers_suffice(const Schedule& schedule, const Messages& messages, int stage, const std::vector<int>& buffers) {
+  std::set<std::pair<int, int>> held;  // chunk, buffer
+  const auto& actions = schedule.actions[stage];
+  for (std::size_t k = 0; k < actions.size(); ++k) {
+    const auto take = [&](int chunk, int microbatch) { return held.insert({chunk, microbatch % buffers[chunk]}).second; };
+    bool received = false;
+    for (std::size_t g = 0; g <= k; ++g)
+      for (const Transfer& t : messages.before[stage][g])
+        if (!t.is_send && messages.channels[t.channel].payload == Payload::activation) {
+          if (g == k && !take(t.chunk, t.microbatch)) return false;
+          received |= t.chunk == actions[k].chunk && t.microbatch == actions[k].microbatch;
+        }
+    if (actions[k].act == Act::forward && !received && !take(actions[k].chunk, actions[k].microbatch)) return false;
+    if (actions[k].act == Act::backward) held.erase({actions[k].chunk, actions[k].microbatch % buffers[actions[k].chunk]});
+  }
+  return true;
+}
+
+TEST(Buffers, AreEnoughAndNoneIsIdle) {
+  const auto check = [](const Schedule& schedule) {
+    const Messages messages = derive_messages(schedule);
+    for (int stage = 0; stage < schedule.stages; ++stage) {
+      std::vector<int> buffers = buffers_needed(schedule, messages, stage);
+      EXPECT_TRUE(buffers_suffice(schedule, messages, stage, buffers)) << "stage " << stage;
+      for (int& n : buffers)
+        if (--n > 0) {
+          EXPECT_FALSE(buffers_suffice(schedule, messages, stage, buffers)) << "stage " << stage;
+          ++n;
+        }
+    }
+  };
+  for (const int m : {1, 2, 5, 8})
+    for (const int p : {1, 2, 3, 4}) {
+      check(make_schedule(Kind::gpipe, p, 1, m));
+      check(make_schedule(Kind::one_f_one_b, p, 1, m));
+      if (p > 1) check(make_schedule(Kind::interleaved, p, 2, m));
+      if (p > 1) check(make_schedule(Kind::interleaved, p, 3, m));
+    }
 }
 
 TEST(Messages, ChunksWrapFromTheLastStageToTheFirst) {

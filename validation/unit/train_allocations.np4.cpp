@@ -51,7 +51,10 @@ evaluate_samples = 8
 
 TEST(Allocations, StepsAndEvaluationsTakeNone) {
   for (const std::vector<std::string>& layout :
-       {std::vector<std::string>{"parallel.tensor=2", "parallel.pipeline=2"}, {"parallel.pipeline=2"}, {"parallel.tensor=4"}}) {
+       {std::vector<std::string>{"parallel.tensor=2", "parallel.pipeline=2"},
+        {"parallel.pipeline=2"},
+        {"parallel.tensor=4"},
+        {"parallel.pipeline=2", "parallel.virtual=2", "parallel.schedule=interleaved"}}) {
     const auto resolved = config::read_config("test", input, layout);
     check_layout(resolved, world().size());
     train::Trainer trainer(resolved.config, 1, world(), train::open_sources(resolved.config, world()).sources, nullptr);

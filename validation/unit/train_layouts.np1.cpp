@@ -16,36 +16,39 @@ namespace {
 
 struct Outcome {
   std::vector<double> losses, norms;
+  std::vector<std::string> validation;
   std::string weights;  // bytes of run.final_weights
 };
 
-std::vector<double> column(const std::string& csv, std::size_t index) {
-  std::vector<double> values;
+std::vector<std::string> column(const std::string& csv, std::size_t index) {
+  std::vector<std::string> values;
   std::istringstream lines(csv);
   std::string line;
   for (std::getline(lines, line); std::getline(lines, line);) {
     std::istringstream cells(line);
     std::string cell;
     for (std::size_t k = 0; k <= index; ++k) std::getline(cells, cell, ',');
-    values.push_back(std::stod(cell));
+    values.push_back(cell);
   }
+  return values;
+}
+
+std::vector<double> numbers(const std::vector<std::string>& cells) {
+  std::vector<double> values;
+  for (const std::string& cell : cells) values.push_back(std::stod(cell));
   return values;
 }
 
 Outcome train(const Layout& layout, const std::vector<std::string>& more) {
   const Folder folder;
-  std::vector<std::string> words = {"train",
-                                    "input/tiny.toml",
-                                    "run.directory=" + folder / "run",
-                                    "run.final_weights=" + folder / "final.safetensors",
-                                    fmt::format("parallel.tensor={}", layout.tensor),
-                                    fmt::format("parallel.pipeline={}", layout.pipeline),
-                                    "parallel.schedule=" + layout.schedule};
+  std::vector<std::string> words = {"train", "input/tiny.toml", "run.directory=" + folder / "run",
+                                    "run.final_weights=" + folder / "final.safetensors"};
+  for (const std::string& value : layout.overrides()) words.push_back(value);
   words.insert(words.end(), more.begin(), more.end());
   const Result result = run(on_ranks(layout.tensor * layout.pipeline * layout.data, words));
   EXPECT_EQ(result.status, 0) << layout.name() << result.err;
   const std::string metrics = read_text(folder / "run/metrics.csv");
-  return {column(metrics, 3), column(metrics, 5), read_text(folder / "final.safetensors")};
+  return {numbers(column(metrics, 3)), numbers(column(metrics, 5)), column(metrics, 4), read_text(folder / "final.safetensors")};
 }
 
 /// 1e-5: float32 sums in another order, after 20 steps (measured: below 1e-7).
@@ -88,6 +91,17 @@ TEST(Layouts, UnevenStagesAndMicrobatchSizesAreTheSameMathematics) {
   const Outcome uneven = train({1, 3, 1, "1f1b"}, {"parallel.stages=5,3,0"});
   EXPECT_TRUE(uneven.weights == serial.weights);
   expect_serial(train({1, 2, 2, "1f1b"}, {"batch.micro=4"}), serial, "b = 4");
+}
+
+TEST(Layouts, InterleavedWithALongLastGroupAndUnevenChunks) {
+  const std::vector<std::string> ten = {"batch.global=10", "run.evaluate_every=10", "run.evaluate_samples=6"};
+  const Outcome serial = train(serial_layout, ten);
+  std::vector<std::string> uneven = ten;
+  uneven.push_back("parallel.stages=1,2,0,1,2,2");
+  for (const Outcome& ours : {train({1, 4, 1, "interleaved", 2}, ten), train({1, 3, 1, "interleaved", 2}, uneven)}) {
+    EXPECT_TRUE(ours.weights == serial.weights);
+    EXPECT_EQ(ours.validation, serial.validation);
+  }
 }
 
 }  // namespace
