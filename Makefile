@@ -51,10 +51,11 @@ test: deps  ## build and run the tests; the last line counts them
 test-sanitize:  ## the tests under address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory test SAN=address
 	@$(MAKE) --no-print-directory test SAN=undefined
-bench: deps  ## rates of matrix products, of each kernel, of a whole step, in one run
+bench: deps  ## rates of matrix products, of each kernel, of a whole step, in one run; the pipeline bubble
 	@$(MAKE) $(jobs) --no-print-directory $(benches)
 	$(MPIEXEC) -n 1 $B/bench/kernels threads=1
 	$(MPIEXEC) -n 1 $B/bench/step threads=1
+	$(MPIEXEC) -n 4 $B/bench/bubble
 lint: deps  ## format, what may include what, every header by itself
 	@MPICXX="$(MPICXX)" FLAGS="$(FLAGS)" .ci/lint
 format:  ## rewrite the sources in the project's format

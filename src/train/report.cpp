@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "schedule/timing.h"
 #include "spec/flops.h"
 #include "spec/parameters.h"
 
@@ -104,11 +105,10 @@ std::string end_table(const std::vector<RankColumn>& columns, const std::vector<
   std::vector<std::size_t> compute = select(columns, "seconds", "forward");
   for (std::size_t k : select(columns, "seconds", "backward")) compute.push_back(k);
   const Spread passes = spread(values, compute), pipeline = spread(values, select(columns, "wait_seconds", "pp_"));
-  const double formula = static_cast<double>(schedule.stages - 1) / (schedule.microbatches * schedule.chunks);
   text += fmt::format(
       "bubble, in times of forward + backward: (p-1)/(v m) = {:.3f} by formula; {:.3f} measured as the mean wait for "
       "the pipeline over the mean of forward + backward\n",
-      formula, pipeline.mean / passes.mean);
+      schedule::bubble_formula(schedule), pipeline.mean / passes.mean);
   text += fmt::format("slowest rank in forward + backward: {} on {} ({:.2f} s; mean {:.2f} s); {:.2f} s in steps\n",
                       passes.slowest, hosts[passes.slowest], passes.most, passes.mean, step_seconds);
   return text;

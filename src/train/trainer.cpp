@@ -55,6 +55,10 @@ Batches make_batches(const config::Config& config, const data::TokenSource& sour
           BatchPlan{global, config.batch.micro, m, grid.at().data}, config.model.sequence};
 }
 
+std::unique_ptr<kernels::Kernels> cpu_kernels(const config::Model& model, int threads) {
+  return kernels::make_cpu_kernels({threads, model.sequence, model.hidden / model.heads});
+}
+
 model::Environment environment(const config::Config& config, kernels::Kernels& kernels, grid::Grid& grid) {
   return {.kernels = kernels,
           .tensor = grid.tensor(),
@@ -81,11 +85,11 @@ kernels::View take_output_gradient(const spec::LocalTable& table, const spec::St
 bool StepResult::finite() const { return std::isfinite(loss) && std::isfinite(gradient_norm); }
 
 Trainer::Trainer(const config::Config& config, int threads, grid::World& world, Sources sources,
-                 const store::Gpt2Weights* initial)
+                 const store::Gpt2Weights* initial, std::unique_ptr<kernels::Kernels> kernels)
     : config_(config),
       sources_(std::move(sources)),
       device_(kernels::make_cpu_device()),
-      kernels_(kernels::make_cpu_kernels({threads, config.model.sequence, config.model.hidden / config.model.heads})),
+      kernels_(kernels ? std::move(kernels) : cpu_kernels(config.model, threads)),
       map_(spec::make_stage_map(config.model, config.parallel)),
       channels_(channels_of(config, world.size())),
       training_(make_program(make_schedule(config, config.batch.global, world.size()), channels_)),

@@ -35,8 +35,9 @@ struct Sources {
 class Trainer {
  public:
   /// Every rank, with equal arguments that were checked (config/check.h). Makes the grid, then takes all memory, then sets the
-  /// initial weights. `initial` overrides the random ones.
-  Trainer(const config::Config& config, int threads, grid::World& world, Sources sources, const store::Gpt2Weights* initial);
+  /// initial weights. `initial` overrides the random ones; `kernels` what computes, by default the CPU backend.
+  Trainer(const config::Config& config, int threads, grid::World& world, Sources sources, const store::Gpt2Weights* initial,
+          std::unique_ptr<kernels::Kernels> kernels = nullptr);
 
   /// Step `step` >= 0: a pure function of the weights, the optimizer's state and the step's number. Every rank; all return the
   /// same. When the result is not finite the weights have not been updated.
