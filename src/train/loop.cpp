@@ -166,10 +166,12 @@ void run_training(grid::World& world, const config::Resolved& resolved, const st
   OpenedSources opened = open_sources(config, world);
   const auto initial = open_initial(config, world);
   world.agree([&] {
-    if (world.rank() == 0) check_run_folder(config.run.directory);
+    if (world.rank() != 0) return;
+    check_run_folder(config.run.directory, resolved.path);
+    if (!config.run.final_weights.empty()) check_output_file("run.final_weights", config.run.final_weights);
   });
   Trainer trainer(config, threads, world, std::move(opened.sources), initial ? &*initial : nullptr);
-  const auto places = gather_places(world, trainer.grid(), trainer.device().name());
+  const auto places = gather_places(world, trainer.grid().shape(), trainer.device().name());
   world.agree([&] {
     if (config.placement.strict) refuse_split_tensor_groups(places, trainer.grid().shape());
   });
