@@ -30,6 +30,7 @@ struct Command {
 
 constexpr std::array commands = {
     Command{"train", command::train, "train a model; under mpiexec or srun", true},
+    Command{"check", command::check, "what a run would be: parameters, memory, FLOPs, traffic; runs nothing"},
     Command{"prepare", command::prepare, "make token files from text"},
     Command{"schedule", command::schedule, "show a pipeline schedule, its bubble and its memory"},
 };

@@ -13,6 +13,7 @@
 #include "model/stage.h"
 #include "schedule/schedule.h"
 #include "spec/local_table.h"
+#include "spec/memory.h"
 #include "store/gpt2_names.h"
 #include "train/executor.h"
 #include "train/gradients.h"
@@ -27,7 +28,7 @@ struct StepResult {
   bool finite() const;
 };
 
-/// Samples to train on, and held-out ones (may be null when nothing is evaluated).
+/// Samples to train on, and held-out ones (null when run.evaluate_every is 0).
 struct Sources {
   std::unique_ptr<data::TokenSource> training, validation;
 };
@@ -56,6 +57,8 @@ class Trainer {
   Timers& timers() { return timers_; }
   const schedule::Schedule& schedule() const { return training_.schedule; }
   std::vector<const kernels::Arena*> arenas() const;
+  /// What was known before anything was taken: bytes of this rank by class, the arenas first and in their order.
+  const spec::StageMemory& predicted_memory() const { return predicted_; }
   kernels::Kernels& kernels() { return *kernels_; }
   kernels::Device& device() { return *device_; }
 
@@ -74,6 +77,7 @@ class Trainer {
   grid::Grid grid_;
   Timers timers_;
   spec::LocalTable table_;
+  spec::StageMemory predicted_;
   kernels::Arena parameters_, gradients_, optimizer_state_, activations_, scratch_;
   kernels::View weights_, gradient_, output_gradient_;
   model::Stage stage_;
