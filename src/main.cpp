@@ -28,6 +28,7 @@ constexpr std::array commands = {
     Command{"train", command::train, "train a model; under mpiexec or srun"},
     Command{"prepare", command::prepare, "make token files from text"},
     Command{"schedule", command::schedule, "show a pipeline schedule, its bubble and its memory"},
+    Command{"compare", command::compare, "compare two runs, or a run and a reference"},
 };
 
 std::string usage() {

@@ -6,5 +6,6 @@ namespace trireme::command {
 int train(int argc, char** argv);
 int prepare(int argc, char** argv);
 int schedule(int argc, char** argv);
+int compare(int argc, char** argv);
 
 }  // namespace trireme::command
