@@ -19,9 +19,18 @@ std::string verdict_text(const Check& check) {
 
 using Line = std::array<std::string, 10>;
 
-Line line_of(const Check& c) {
-  return {c.subject,  c.quantity, c.steps, c.reference,     c.ours,
-          c.absolute, c.relative, c.limit, verdict_text(c), c.reason.empty() ? "" : fmt::format("({})", c.reason)};
+/// "[2]" and remembers the reason under that number; equal reasons share one.
+std::string footnote(const std::string& reason, std::vector<std::string>& reasons) {
+  if (reason.empty()) return "";
+  const auto found = std::find(reasons.begin(), reasons.end(), reason);
+  const auto number = found - reasons.begin() + 1;
+  if (found == reasons.end()) reasons.push_back(reason);
+  return fmt::format("[{}]", number);
+}
+
+Line line_of(const Check& c, std::vector<std::string>& reasons) {
+  return {c.subject,      c.quantity, c.steps, c.reference, c.ours, c.absolute, c.relative, c.limit, footnote(c.reason, reasons),
+          verdict_text(c)};
 }
 
 std::string escaped(const std::string& text) {
@@ -56,17 +65,19 @@ std::string junit_body(const Check& check) {
 bool any_failed(const std::vector<Check>& checks) { return count(checks, Verdict::fail) > 0; }
 
 std::string table_text(const std::vector<Check>& checks) {
-  std::vector<Line> lines = {{"case", "quantity", "steps", "reference", "ours", "max |d|", "max rel", "limit", "verdict", ""}};
-  for (const Check& check : checks) lines.push_back(line_of(check));
+  std::vector<Line> lines = {{"case", "quantity", "steps", "reference", "ours", "max |d|", "max rel", "limit", "why", "verdict"}};
+  std::vector<std::string> reasons;
+  for (const Check& check : checks) lines.push_back(line_of(check, reasons));
   std::array<std::size_t, std::tuple_size_v<Line>> width{};
   for (const Line& line : lines)
-    for (std::size_t k = 0; k + 2 < line.size(); ++k) width[k] = std::max(width[k], line[k].size());
+    for (std::size_t k = 0; k + 1 < line.size(); ++k) width[k] = std::max(width[k], line[k].size());
   std::string text;
   for (const Line& line : lines) {
     std::string row;
     for (std::size_t k = 0; k < line.size(); ++k) row += fmt::format("{:<{}}  ", line[k], width[k]);
     text += row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
   }
+  for (std::size_t k = 0; k < reasons.size(); ++k) text += fmt::format("[{}] {}\n", k + 1, reasons[k]);
   return text + fmt::format("{} checks, {} passed, {} failed, {} skipped\n", checks.size(), count(checks, Verdict::pass),
                             count(checks, Verdict::fail), count(checks, Verdict::skipped));
 }

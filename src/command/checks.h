@@ -21,7 +21,7 @@ struct Check {
   std::string reason = "";                   // of the limit
 };
 
-/// Aligned columns with a heading; then "N checks, N passed, N failed, N skipped".
+/// Aligned columns with a heading; the limits' reasons as numbered notes; then "N checks, N passed, N failed, N skipped".
 std::string table_text(const std::vector<Check>& checks);
 
 /// JUnit's XML, a test case a check, for continuous integration. Characters that XML 1.0 cannot carry become '?'.

@@ -147,6 +147,15 @@ std::vector<Check> three_checks() {
   return {pass, fail, skipped};
 }
 
+TEST(Verdicts, ReasonsAreNotesAndEqualOnesShareANumber) {
+  std::vector<Check> checks = three_checks();
+  checks[0].reason = checks[1].reason = "one reason", checks[2].reason = "another";
+  const std::string text = table_text(checks);
+  EXPECT_NE(text.find("\n[1] one reason\n[2] another\n3 checks"), std::string::npos) << text;
+  EXPECT_NE(text.find("[1]  pass"), std::string::npos) << text;
+  EXPECT_NE(text.find("[2]  skipped"), std::string::npos) << text;
+}
+
 TEST(Verdicts, TableEndsWithTheCount) {
   const std::string text = table_text(three_checks());
   EXPECT_TRUE(text.ends_with("\n3 checks, 1 passed, 1 failed, 1 skipped\n")) << text;
