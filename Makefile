@@ -12,6 +12,7 @@ V ?=                     # 1: print the commands
 DEBUG ?=                 # 1: build/debug, unoptimised
 SAN ?=                   # address, undefined or thread: build/asan, build/ubsan, build/tsan
 T ?=                     # filter of test programs, e.g. T=kernels
+JUNIT ?=                 # file: make validate writes its verdicts there as JUnit XML
 
 variant := $(or $(patsubst address,asan,$(patsubst undefined,ubsan,$(patsubst thread,tsan,$(strip $(SAN))))),$(if $(strip $(DEBUG)),debug,release))
 B       := build/$(variant)
@@ -51,6 +52,9 @@ test: deps  ## build and run the tests; the last line counts them
 test-sanitize:  ## the tests under address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory test SAN=address
 	@$(MAKE) --no-print-directory test SAN=undefined
+validate: deps  ## every reference case on several layouts, and invariants; one table; JUNIT=file writes it for CI too
+	@$(MAKE) $(jobs) --no-print-directory build $B/validate
+	@$B/validate $B/trireme "$(MPIEXEC)" $(JUNIT)
 bench: deps  ## rates of matrix products, of each kernel, of a whole step, in one run; the pipeline bubble
 	@$(MAKE) $(jobs) --no-print-directory $(benches)
 	$(MPIEXEC) -n 1 $B/bench/kernels threads=1
@@ -84,11 +88,14 @@ $B/test/%: $B/validation/unit/%.o $B/libtrireme.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ -lgtest $(LIBS)
+$B/validate: $B/validation/validate.o $B/libtrireme.a
+	$(call say,link,$@)
+	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ $(LIBS)
 $B/bench/%: $B/validation/bench/%.o $B/libtrireme.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ $(LIBS)
 FORCE:
-.PHONY: help deps build run test test-sanitize bench lint format clean FORCE
+.PHONY: help deps build run test test-sanitize validate bench lint format clean FORCE
 .SECONDARY:
 -include $(shell find $B -name '*.d' 2>/dev/null)

@@ -33,6 +33,7 @@ constexpr std::array commands = {
     Command{"check", command::check, "what a run would be: parameters, memory, FLOPs, traffic; runs nothing"},
     Command{"prepare", command::prepare, "make token files from text"},
     Command{"schedule", command::schedule, "show a pipeline schedule, its bubble and its memory"},
+    Command{"compare", command::compare, "compare two runs, or a run and a reference"},
 };
 
 std::string usage() {

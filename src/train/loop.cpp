@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include <fmt/format.h>
@@ -35,6 +36,8 @@ class Loop {
   StepRecord step(std::int64_t k);
   void log(const StepRecord& record);
   void stop_if_not_finite(const StepRecord& record);
+  void stop_if_copies_differ(std::int64_t step);
+  [[noreturn]] void stop(base::Exit status, const std::string& why);
   bool logged(const StepRecord& record) const;
   double over_ranks(double value, grid::Reduce op);
 
@@ -119,14 +122,28 @@ void Loop::log(const StepRecord& record) {
   });
 }
 
+/// Every rank, with equal arguments.
+void Loop::stop(base::Exit status, const std::string& why) {
+  world_.agree([&] {
+    if (folder_) folder_->write_status(fmt::format("{} {}", static_cast<int>(status), why));
+    throw base::Error(status, why);
+  });
+  throw std::logic_error("all ranks have failed");
+}
+
 void Loop::stop_if_not_finite(const StepRecord& record) {
   if (record.result.finite()) return;
-  world_.agree([&] {
-    const std::string what = fmt::format("step {}: loss {}, gradient norm {}: not finite; the weights are those before this step",
-                                         record.step, record.result.loss, record.result.gradient_norm);
-    if (folder_) folder_->write_status(fmt::format("4 {}", what));
-    throw base::Error(base::Exit::not_finite, what);
-  });
+  stop(base::Exit::not_finite,
+       fmt::format("step {}: loss {}, gradient norm {}: not finite; the weights are those before this step", record.step,
+                   record.result.loss, record.result.gradient_norm));
+}
+
+void Loop::stop_if_copies_differ(std::int64_t step) {
+  const auto every = config_.run.check_copies_every;
+  if (every == 0 || step % every != 0) return;
+  const Timers::Scope scope(trainer_.timers(), Work::output);
+  const std::string fault = trainer_.differing_copies();
+  if (!fault.empty()) stop(base::Exit::mismatch, fmt::format("after step {}: {}", step, fault));
 }
 
 void Loop::steps() {
@@ -141,6 +158,7 @@ void Loop::steps() {
       log(record);
     }
     stop_if_not_finite(record);
+    stop_if_copies_differ(record.step);
   }
 }
 

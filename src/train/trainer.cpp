@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "train/copies.h"
 #include "train/initialize.h"
 #include "train/layout.h"
 #include "train/weights_file.h"
@@ -147,5 +148,7 @@ double Trainer::mean_over_data(double pipeline_sum, double tokens) {
 }
 
 void Trainer::save(const std::string& path) { save_weights(path, map_, table_, *device_, weights_, grid_); }
+
+std::string Trainer::differing_copies() { return train::differing_copies(table_, *device_, weights_, grid_); }
 
 }  // namespace trireme::train

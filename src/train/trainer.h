@@ -50,6 +50,8 @@ class Trainer {
   double evaluate();
   /// Every rank. Writes the weights as a .safetensors file; errors are agreed.
   void save(const std::string& path);
+  /// Every rank; all return the same: which copies of a parameter differ, or nothing (train/copies.h).
+  std::string differing_copies();
 
   grid::Grid& grid() { return grid_; }
   const spec::StageMap& stage_map() const { return map_; }
@@ -61,6 +63,9 @@ class Trainer {
   const spec::StageMemory& predicted_memory() const { return predicted_; }
   kernels::Kernels& kernels() { return *kernels_; }
   kernels::Device& device() { return *device_; }
+  const spec::LocalTable& table() const { return table_; }
+  /// This rank's weights, at the places of `table`.
+  kernels::View weights() { return weights_; }
 
  private:
   double mean_over_data(double pipeline_sum, double tokens);

@@ -119,6 +119,8 @@ def write_readme(folder, name, definition, comment, rows):
 
 Loss from {rows[0]["loss"]:.4f} to {rows[-1]["loss"]:.4f}, norms {min(row["grad_norm"] for row in rows):.3g} to {max(row["grad_norm"] for row in rows):.3g}.
 
+`make validate` runs it on several layouts; a run of your own is held against it by `trireme compare {folder} RUN`.
+
 Provenance: `python validation/reference/generate.py validation/reference/{name}.toml {folder}`, float64 on the CPU, Python
 {platform.python_version()}, {packages}. The generator is described in validation/reference/README.md.
 """)
