@@ -154,6 +154,16 @@ void World::barrier() {
   everyone_->wait(everyone_->all_reduce(kernels::view(token), Reduce::maximum, Traffic::control));
 }
 
+double World::largest(double value) {
+  everyone_->wait(everyone_->all_reduce(kernels::view(value), Reduce::maximum, Traffic::control));
+  return value;
+}
+
+double World::sum(double value) {
+  everyone_->wait(everyone_->all_reduce(kernels::view(value), Reduce::sum, Traffic::control));
+  return value;
+}
+
 void World::abort(base::Exit status, const std::string& message) const {
   print_error(fmt::format("rank {} on {}: {}", rank(), host_, message));
   MPI_Abort(MPI_COMM_WORLD, static_cast<int>(status));

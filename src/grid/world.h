@@ -57,6 +57,9 @@ class World {
   std::vector<std::string> gather(const std::string& text);
   /// Every rank: returns when all have called.
   void barrier();
+  /// Every rank: the largest of their values; their sum, in rank order.
+  double largest(double value);
+  double sum(double value);
 
   /// Any rank and thread, alone: prints the message with rank and host, and ends all ranks with `status`.
   [[noreturn]] void abort(base::Exit status, const std::string& message) const;

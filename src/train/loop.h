@@ -1,4 +1,4 @@
-// A whole run: checks that need files, the start block, the steps, the records, the end.
+// A whole run: the checks, the start block, the steps, the records, the end.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace trireme::train {
 
-/// Every rank, with equal arguments that config::check_layout passed. Mistakes that only files show (tokens, start weights, a
-/// folder that cannot be written) are agreed before the run's folder is made. `banner`: version and command, printed first.
-/// Throws grid::Agreed: bad_input as above, not_finite when a loss or a gradient norm is not finite.
+/// Every rank, with equal arguments that config::check_layout passed. What would stop the run is agreed before its folder is made
+/// (train/start.h). `banner`: version and command, printed first. Throws grid::Agreed: bad_input as said, not_finite when a loss
+/// or a gradient norm is not finite, mismatch when copies of a parameter differ, failure when a result could not be written.
 void run_training(grid::World& world, const config::Resolved& resolved, const std::string& banner);
 
 }  // namespace trireme::train

@@ -27,8 +27,10 @@ void MetricsFile::append(const StepRecord& r) {
   if (!file_) base::fail("{}: cannot write: is the disk full?", path_);
 }
 
-std::vector<RankColumn> rank_columns(const Trainer& trainer, const grid::TrafficTable& traffic) {
-  std::vector<RankColumn> columns;
+namespace {
+
+std::vector<RankColumn> rank_columns(const Trainer& trainer, const grid::TrafficTable& traffic, double seconds) {
+  std::vector<RankColumn> columns = {{"run_seconds", "all", seconds}};
   for (std::size_t k = 0; k < grid::traffic_names.size(); ++k) {
     const grid::TrafficCount& count = traffic.kinds[k];
     const std::string name(grid::traffic_names[k]);
@@ -50,34 +52,45 @@ std::vector<RankColumn> rank_columns(const Trainer& trainer, const grid::Traffic
   return columns;
 }
 
-std::vector<std::vector<double>> gather_columns(const std::vector<RankColumn>& columns, grid::World& world) {
-  std::vector<double> own, all(columns.size() * world.size());
-  for (const RankColumn& column : columns) own.push_back(column.value);
+}  // namespace
+
+RankTable gather_ranks(const Trainer& trainer, double seconds, grid::World& world) {
+  RankTable table{rank_columns(trainer, world.traffic(), seconds), {}};
+  const std::size_t count = table.columns.size();
+  std::vector<double> own, all(count * world.size());
+  for (const RankColumn& column : table.columns) own.push_back(column.value);
   grid::Communicator& everyone = world.everyone();
   everyone.wait(everyone.all_gather(kernels::view(own), kernels::view(all), grid::Traffic::control));
-  std::vector<std::vector<double>> values;
   for (int rank = 0; rank < world.size(); ++rank)
-    values.emplace_back(all.begin() + rank * columns.size(), all.begin() + (rank + 1) * columns.size());
-  return values;
+    table.values.emplace_back(all.begin() + rank * count, all.begin() + (rank + 1) * count);
+  return table;
 }
 
-std::string summary_json(const std::vector<RankColumn>& columns, const std::vector<std::vector<double>>& values,
-                         const grid::Shape& shape) {
-  nlohmann::ordered_json summary{{"ranks", nlohmann::ordered_json::array()}};
-  for (int rank = 0; rank < static_cast<int>(values.size()); ++rank) {
+std::string summary_json(const RankTable& table, const config::Config& config, const grid::Shape& shape, const StepRecord& last) {
+  using Json = nlohmann::ordered_json;
+  Json run{{"ranks", shape.ranks()},
+           {"tensor", shape.tensor},
+           {"pipeline", shape.pipeline},
+           {"data", shape.data},
+           {"virtual", config.parallel.chunks},
+           {"schedule", config.parallel.schedule},
+           {"parameters", spec::parameter_count(config.model)},
+           {"steps", last.step},
+           {"tokens", last.tokens},
+           {"loss", last.result.loss}};
+  if (last.validation_loss) run["validation_loss"] = *last.validation_loss;
+  Json rows = Json::array();
+  for (int rank = 0; rank < shape.ranks(); ++rank) {
     const grid::Coordinates at = coordinates_of(shape, rank);
-    nlohmann::ordered_json row{{"rank", rank}, {"tensor", at.tensor}, {"data", at.data}, {"pipeline", at.pipeline}};
-    for (std::size_t k = 0; k < columns.size(); ++k) {
-      const double value = values[rank][k];
-      auto& cell = row[columns[k].group][columns[k].name];
-      if (columns[k].group.ends_with("seconds"))
-        cell = value;
-      else
-        cell = static_cast<std::int64_t>(value);
+    Json row{{"rank", rank}, {"tensor", at.tensor}, {"data", at.data}, {"pipeline", at.pipeline}};
+    for (std::size_t k = 0; k < table.columns.size(); ++k) {
+      const auto& [group, name, own] = table.columns[k];
+      const double value = table.values[rank][k];
+      row[group][name] = group.ends_with("seconds") ? Json(value) : Json(static_cast<std::int64_t>(value));
     }
-    summary["ranks"].push_back(std::move(row));
+    rows.push_back(std::move(row));
   }
-  return summary.dump(1) + "\n";
+  return Json{{"run", run}, {"ranks", rows}}.dump(1) + "\n";
 }
 
 }  // namespace trireme::train

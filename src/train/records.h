@@ -40,15 +40,17 @@ class MetricsFile {
 /// What every rank knows of itself at the end, as columns of equal meaning on all ranks.
 struct RankColumn {
   std::string group, name;  // e.g. "bytes", "tp_all_reduce"
-  double value;
+  double value;             // this rank's
 };
-std::vector<RankColumn> rank_columns(const Trainer& trainer, const grid::TrafficTable& traffic);
+struct RankTable {
+  std::vector<RankColumn> columns;
+  std::vector<std::vector<double>> values;  // [ranks][columns]
+};
 
-/// Every rank: values [ranks][columns] on all of them.
-std::vector<std::vector<double>> gather_columns(const std::vector<RankColumn>& columns, grid::World& world);
+/// Every rank; all return the same. `seconds`: of the whole run so far.
+RankTable gather_ranks(const Trainer& trainer, double seconds, grid::World& world);
 
-/// Text of summary.json.
-std::string summary_json(const std::vector<RankColumn>& columns, const std::vector<std::vector<double>>& values,
-                         const grid::Shape& shape);
+/// Text of summary.json: the run, as its last step left it, and a row a rank.
+std::string summary_json(const RankTable& table, const config::Config& config, const grid::Shape& shape, const StepRecord& last);
 
 }  // namespace trireme::train

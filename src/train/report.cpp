@@ -1,7 +1,9 @@
 #include "train/report.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -9,18 +11,21 @@
 #include "schedule/timing.h"
 #include "spec/flops.h"
 #include "spec/parameters.h"
+#include "train/layout.h"
 
 namespace trireme::train {
 namespace {
 
-std::string memory_line(const Trainer& trainer, const StartFacts& facts) {
-  const auto arenas = trainer.arenas();
+std::string memory_line(const Start& start) {
+  const auto costliest = std::max_element(start.memory.begin(), start.memory.end(),
+                                          [](const auto& a, const auto& b) { return a.total() < b.total(); });
   std::string parts;
-  for (std::size_t k = 0; k < arenas.size(); ++k)
-    parts += fmt::format("{}{} {}", k ? " + " : "", arenas[k]->name(), base::bytes_text(facts.arena_bytes[k]));
-  const double total = std::accumulate(facts.arena_bytes.begin(), facts.arena_bytes.end(), 0.0);
-  return fmt::format("memory a rank, at most: {} = {} of {} available; {} predicted for the costliest stage\n", parts,
-                     base::bytes_text(total), base::bytes_text(facts.available_bytes), base::bytes_text(facts.predicted_bytes));
+  for (std::size_t k = 0; k < spec::memory_classes.size(); ++k)
+    parts += fmt::format("{}{} {}", k ? " + " : "", spec::memory_classes[k],
+                         base::bytes_text(static_cast<double>(costliest->bytes[k])));
+  return fmt::format("memory a rank of stage {}, the costliest: {} = {}; {} of the node's are there for each rank\n",
+                     costliest - start.memory.begin(), parts, base::bytes_text(static_cast<double>(costliest->total())),
+                     base::bytes_text(start.available_bytes));
 }
 
 struct Spread {
@@ -50,8 +55,15 @@ std::vector<std::size_t> select(const std::vector<RankColumn>& columns, const st
 }
 
 std::string row(const std::string& name, const Spread& s) {
-  return fmt::format("  {:<24}{:>10.2f}{:>10.2f}{:>10.2f}{:>6}\n", name, s.least, s.mean, s.most, s.slowest);
+  return fmt::format("  {:<34}{:>10.3f}{:>10.3f}{:>10.3f}{:>13}\n", name, s.least, s.mean, s.most, s.slowest);
 }
+
+/// What waiting for a kind of communication is called; the prefix of its names in summary.json.
+constexpr std::array<std::pair<const char*, const char*>, 5> waits = {{{"tp_", "waiting for tensor ranks"},
+                                                                       {"pp_", "waiting for other stages"},
+                                                                       {"dp_", "waiting for data ranks"},
+                                                                       {"tied_embedding", "waiting for the tied embedding"},
+                                                                       {"control", "waiting to agree (losses, norms)"}}};
 
 }  // namespace
 
@@ -74,12 +86,14 @@ std::string flops_line(const config::Config& config) {
                      base::rate_text(spec::hardware_flops(config.model, config.parallel, batch)));
 }
 
-std::string start_block(const config::Config& config, const Trainer& trainer, const grid::Shape& shape, const StartFacts& facts) {
-  std::string text = layout_text(config, trainer.stage_map(), trainer.schedule(), shape);
-  text += memory_line(trainer, facts);
-  text += flops_line(config);
-  return text + fmt::format("peak a rank: {}FLOP/s of {} thread{}, fp32 matrix products measured now on all ranks at once\n",
-                            base::rate_text(facts.peak_flops), facts.threads, facts.threads == 1 ? "" : "s");
+std::string start_block(const config::Config& config, const Start& start) {
+  std::string text = start.opened.yardstick + grid::topology_table(start.places) + grid::group_report(start.places, start.shape);
+  if (start.shares_cores)
+    text +=
+        fmt::format("note: more threads than cores ({} a rank): times show that it works, not how fast it is\n", start.threads);
+  text += layout_text(config, spec::make_stage_map(config.model, config.parallel),
+                      make_schedule(config, config.batch.global, start.shape.ranks()), start.shape);
+  return text + memory_line(start) + flops_line(config) + fmt::format("results in {}\n", config.run.directory);
 }
 
 std::string step_line(const StepRecord& r, std::int64_t steps, double peak_flops, double seconds_left) {
@@ -92,22 +106,27 @@ std::string step_line(const StepRecord& r, std::int64_t steps, double peak_flops
       base::bytes_text(static_cast<double>(r.peak_memory_bytes)), base::time_text(seconds_left));
 }
 
-std::string end_table(const std::vector<RankColumn>& columns, const std::vector<std::vector<double>>& values,
-                      const schedule::Schedule& schedule, double step_seconds, const std::vector<std::string>& hosts) {
-  std::string text = fmt::format("seconds over the run         {:>7}{:>10}{:>10}{:>6}\n", "min", "mean", "max", "rank");
-  for (std::size_t k : select(columns, "seconds")) text += row(columns[k].name, spread(values, {k}));
-  for (const char* prefix : {"tp_", "pp_", "dp_", "tied_embedding", "control"})
-    text += row(fmt::format("wait {}", prefix), spread(values, select(columns, "wait_seconds", prefix)));
-  std::vector<std::size_t> compute = select(columns, "seconds", "forward");
-  for (std::size_t k : select(columns, "seconds", "backward")) compute.push_back(k);
-  const Spread passes = spread(values, compute), pipeline = spread(values, select(columns, "wait_seconds", "pp_"));
-  text += fmt::format(
-      "bubble, in times of forward + backward: (p-1)/(v m) = {:.3f} by formula; {:.3f} measured as the mean wait for "
-      "the pipeline over the mean of forward + backward\n",
-      schedule::bubble_formula(schedule), pipeline.mean / passes.mean);
-  text += fmt::format("slowest rank in forward + backward: {} on {} ({:.2f} s; mean {:.2f} s); {:.2f} s in steps\n",
-                      passes.slowest, hosts[passes.slowest], passes.most, passes.mean, step_seconds);
-  return text;
+std::string end_table(const RankTable& table, const schedule::Schedule& schedule, const Start& start) {
+  const auto& [columns, values] = table;
+  const std::vector<std::size_t> work = select(columns, "seconds"), waiting = select(columns, "wait_seconds");
+  std::string text = fmt::format("{:<36}{:>10}{:>10}{:>10}{:>13}\n", "seconds over the run", "min", "mean", "max", "rank of max");
+  for (std::size_t k : work) text += row(columns[k].name, spread(values, {k}));
+  for (const auto& [prefix, name] : waits)
+    if (const Spread s = spread(values, select(columns, "wait_seconds", prefix)); s.most > 0) text += row(name, s);
+  std::vector<std::size_t> all = work;
+  all.insert(all.end(), waiting.begin(), waiting.end());
+  text += row("all of these", spread(values, all));
+  text += row("the whole run", spread(values, select(columns, "run_seconds")));
+  std::vector<std::size_t> passes_columns = select(columns, "seconds", "forward");
+  for (std::size_t k : select(columns, "seconds", "backward")) passes_columns.push_back(k);
+  const Spread passes = spread(values, passes_columns), pipeline = spread(values, select(columns, "wait_seconds", "pp_"));
+  if (schedule.stages > 1)
+    text += fmt::format(
+        "bubble, in times of forward + backward: (p-1)/(v m) = {:.3f} by formula; mean wait for other stages {:.3f}{}\n",
+        schedule::bubble_formula(schedule), pipeline.mean / passes.mean,
+        start.shares_cores ? ", most of it waiting for a core" : "");
+  return text + fmt::format("slowest rank in forward + backward: {} on {} ({:.3f} s; mean {:.3f} s)\n", passes.slowest,
+                            start.places[passes.slowest].host, passes.most, passes.mean);
 }
 
 }  // namespace trireme::train

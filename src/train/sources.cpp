@@ -13,6 +13,7 @@ namespace trireme::train {
 namespace {
 
 constexpr std::int64_t scan_limit = std::int64_t{1} << 28;     // tokens whose ids are scanned at the start
+constexpr std::int64_t entropy_floor = 1'000'000;              // fewer tokens give a count that is too low
 constexpr std::int64_t entropy_limit = std::int64_t{1} << 25;  // tokens whose entropy is counted at the start
 
 double order_2_entropy(const data::TokenFile& file) {
@@ -52,7 +53,7 @@ OpenedSources open(const config::Config& config, bool first_rank) {
   const auto& file = training->file();
   opened.yardstick = fmt::format("data: {}, {} tokens in {} documents, {} samples\n", config.data.tokens, file.tokens(),
                                  file.documents(), training->samples());
-  if (first_rank && file.tokens() <= entropy_limit)
+  if (first_rank && file.tokens() >= entropy_floor && file.tokens() <= entropy_limit)
     opened.yardstick += fmt::format(
         "order-2 entropy of the text: {:.4f} nats a token (what a model that knows two tokens reaches)\n", order_2_entropy(file));
   opened.sources.training = std::move(training);

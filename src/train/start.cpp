@@ -1,0 +1,85 @@
+#include "train/start.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "grid/cores.h"
+#include "kernels/device.h"
+#include "train/layout.h"
+#include "train/machine.h"
+#include "train/run_folder.h"
+
+namespace trireme::train {
+namespace {
+
+int checked_threads(const config::Config& config, grid::World& world) {
+  const int share = grid::cores_of_rank(world), cores = static_cast<int>(grid::allowed_cores().size());
+  world.agree([&] {
+    if (config.run.threads > cores)
+      base::refuse("error: run.threads = {}: a rank on {} may use {} cores; nearest: {}", config.run.threads, world.host(), cores, cores);
+  });
+  return config.run.threads > 0 ? static_cast<int>(config.run.threads) : share;
+}
+
+std::optional<store::Gpt2Weights> open_initial(const config::Config& config, grid::World& world) {
+  std::optional<store::Gpt2Weights> initial;
+  world.agree([&] {
+    if (!config.model.initial.empty()) initial.emplace(config.model.initial, spec::model_parameters(config.model));
+  });
+  return initial;
+}
+
+void check_outputs(const config::Resolved& resolved, grid::World& world) {
+  world.agree([&] {
+    if (world.rank() != 0) return;
+    const config::Run& run = resolved.config.run;
+    check_run_folder(run.directory, resolved.path);
+    if (!run.final_weights.empty()) check_output_file("run.final_weights", run.final_weights);
+  });
+}
+
+void check_memory(const Start& start, grid::World& world, double available) {
+  world.agree([&] {
+    const int stage = coordinates_of(start.shape, world.rank()).pipeline;
+    const double needed = static_cast<double>(start.memory[stage].total());
+    if (available > 0 && needed > available)
+      base::refuse("error: a rank of stage {} needs {}; {} has {} for each of its {} ranks. Raise parallel.tensor or "
+                   "parallel.pipeline, lower batch.micro, or use more nodes; trireme check shows memory by class and stage",
+                   stage, base::bytes_text(needed), world.host(), base::bytes_text(available), world.node_size());
+  });
+}
+
+/// Whether rank 0's cores serve more threads than there are, by the ranks of its node that have the same ones.
+bool shares_cores(const std::vector<grid::Place>& places, int threads) {
+  if (places.empty()) return false;
+  const auto same = std::count_if(places.begin(), places.end(), [&](const grid::Place& place) {
+    return place.node == places[0].node && place.cores == places[0].cores;
+  });
+  return same * threads > std::ssize(grid::allowed_cores());
+}
+
+}  // namespace
+
+Start check_start(grid::World& world, const config::Resolved& resolved) {
+  const config::Config& config = resolved.config;
+  Start start;
+  start.threads = checked_threads(config, world);
+  start.opened = open_sources(config, world);
+  start.initial = open_initial(config, world);
+  check_outputs(resolved, world);
+  start.shape = grid_shape(config, world.size());
+  start.places = gather_places(world, start.shape, kernels::make_cpu_device()->name());
+  start.shares_cores = shares_cores(start.places, start.threads);
+  world.agree([&] {
+    if (config.placement.strict) refuse_split_tensor_groups(start.places, start.shape);
+  });
+  start.memory = predict_memory(config, spec::make_stage_map(config.model, config.parallel), world.size());
+  const double available = available_memory() / world.node_size();
+  check_memory(start, world, available);
+  start.available_bytes = -world.largest(-available);
+  return start;
+}
+
+}  // namespace trireme::train

@@ -1,0 +1,31 @@
+// What must be right before a run makes anything: files, folder, placement, threads, memory.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/reader.h"
+#include "grid/topology.h"
+#include "spec/memory.h"
+#include "train/sources.h"
+
+namespace trireme::train {
+
+struct Start {
+  OpenedSources opened;
+  std::optional<store::Gpt2Weights> initial;
+  int threads = 1;                        // of a rank
+  grid::Shape shape;
+  std::vector<grid::Place> places;        // of every rank, on rank 0
+  bool shares_cores = false;              // more threads than cores on rank 0's node
+  std::vector<spec::StageMemory> memory;  // predicted, of a rank of each stage
+  double available_bytes = 0;             // of a node's memory, for each of its ranks, the smallest
+};
+
+/// Every rank, with equal arguments that config::check_layout passed. Throws grid::Agreed(bad_input) for whatever would stop the
+/// run later: token files, start weights, the run's folder and final weights' place, more threads than cores, a split tensor
+/// group when placement.strict, more memory than there is. Makes nothing.
+Start check_start(grid::World& world, const config::Resolved& resolved);
+
+}  // namespace trireme::train
