@@ -120,6 +120,10 @@ std::string remarks(const Facts& facts) {
     text += fmt::format("not in this version: {} = {} ({}); memory and traffic are those with {}\n", name,
                         config::toml_text(key.slot(written)), key.feature, config::toml_text(key.slot(built)));
   }
+  const std::string& recompute = facts.config.parallel.recompute;
+  if (recompute != "none" && recompute != "full")
+    text +=
+        fmt::format("remark: parallel.recompute = \"{}\" is not counted in the hardware FLOPs, only \"full\" is\n", recompute);
   if (!facts.tokens.remark.empty()) text += fmt::format("remark: {}\n", facts.tokens.remark);
   return text;
 }

@@ -21,11 +21,11 @@ std::int64_t taken(const std::array<std::int64_t, n>& buffers) {
 }
 
 /// Scratch of a group of `size` whose longest reduction has `elements` of `width` bytes: a piece from every other member, or as
-/// much of it as fits.
+/// much of it as fits; a number of 8 bytes at least, from the exchange by which a grid is made.
 std::int64_t exchange_scratch(std::int64_t elements, std::int64_t width, std::int64_t size, std::int64_t limit) {
   if (size == 1) return 0;
   const std::int64_t piece = (elements + size - 1) / size, fits = limit / ((size - 1) * width);
-  return (size - 1) * width * std::max<std::int64_t>(1, std::min(piece, fits));
+  return (size - 1) * std::max({std::int64_t{8}, width, width * std::min(piece, fits)});
 }
 
 std::int64_t activations(const Sizes& sizes, const std::vector<Chunk>& chunks, const std::vector<int>& slots) {
@@ -44,8 +44,9 @@ std::int64_t communication(const config::Config& config, const LocalTable& table
   const std::int64_t tied = tied_elements(table);
   std::int64_t longest = tied;  // of the data group's reductions
   for (const Bucket& bucket : gradient_buckets(table)) longest = std::max(longest, bucket.elements);
+  const std::int64_t activation = table.rows.empty() ? 0 : sizes.rows * sizes.hidden;
   const std::int64_t norms = t * static_cast<std::int64_t>(table.parameters.size());  // doubles, see train::GradientNorm
-  return exchange_scratch(sizes.rows * sizes.hidden, element, t, limit) + exchange_scratch(longest, element, layout.data, limit) +
+  return exchange_scratch(activation, element, t, limit) + exchange_scratch(longest, element, layout.data, limit) +
          exchange_scratch(norms, sizeof(double), t * p, limit) +
          (tied > 0 && p > 1 ? exchange_scratch(tied, element, 2, limit) : 0);
 }
