@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <stdexcept>
 #include <vector>
 
 #include <fmt/format.h>
@@ -36,7 +35,7 @@ class Loop {
   void log(const StepRecord& record);
   void stop_if_not_finite(const StepRecord& record);
   void stop_if_copies_differ(std::int64_t step);
-  [[noreturn]] void stop(base::Exit status, const std::string& why);
+  void stop(base::Exit status, const std::string& why);
   bool logged(const StepRecord& record) const;
   double over_ranks(double value, grid::Reduce op);
 
@@ -114,13 +113,12 @@ void Loop::log(const StepRecord& record) {
   });
 }
 
-/// Every rank, with equal arguments.
+/// Every rank, with equal arguments; does not return.
 void Loop::stop(base::Exit status, const std::string& why) {
   world_.agree([&] {
     if (folder_) folder_->write_status(fmt::format("{} {}", static_cast<int>(status), why));
     throw base::Error(status, why);
   });
-  throw std::logic_error("all ranks have failed");
 }
 
 void Loop::stop_if_not_finite(const StepRecord& record) {
