@@ -55,10 +55,11 @@ test-sanitize:  ## the tests under address and undefined-behaviour sanitizers
 validate: deps  ## every reference case on several layouts, and invariants; one table; JUNIT=file writes it for CI too
 	@$(MAKE) $(jobs) --no-print-directory build $B/validate
 	@$B/validate $B/trireme "$(MPIEXEC)" $(JUNIT)
-bench: deps  ## rates of matrix products, of each kernel, of a whole step, in one run
+bench: deps  ## rates of matrix products, of each kernel, of a whole step, in one run; the pipeline bubble
 	@$(MAKE) $(jobs) --no-print-directory $(benches)
 	$(MPIEXEC) -n 1 $B/bench/kernels threads=1
 	$(MPIEXEC) -n 1 $B/bench/step threads=1
+	$(MPIEXEC) -n 4 $B/bench/bubble
 lint: deps  ## format, what may include what, every header by itself
 	@MPICXX="$(MPICXX)" FLAGS="$(FLAGS)" .ci/lint
 format:  ## rewrite the sources in the project's format

@@ -5,10 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "base/alignment.h"
+
 namespace trireme::kernels {
 namespace {
 
-constexpr std::int64_t alignment = 64;           // bytes: a cache line, and the widest vector
 constexpr std::int64_t block_bytes = 1LL << 21;  // the least that is asked of the device at once: one huge page
 
 const char* name_of(DType type) {
@@ -31,8 +32,6 @@ T* typed(const View& v, DType type) {
   return static_cast<T*>(v.data);
 }
 
-constexpr std::int64_t round_up(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
-
 }  // namespace
 
 View View::slice(std::int64_t first, std::int64_t n) const {
@@ -52,7 +51,7 @@ Arena::~Arena() {
 
 View Arena::take(DType type, std::int64_t count) {
   if (sealed_) throw std::logic_error(fmt::format("arena {} is sealed: {} more elements asked of it", name_, count));
-  const std::int64_t bytes = round_up(count * bytes_of(type), alignment);
+  const std::int64_t bytes = base::round_up(count * bytes_of(type), base::buffer_alignment);
   if (blocks_.empty() || blocks_.back().size - blocks_.back().used < bytes) {
     const std::int64_t size = std::max(bytes, block_bytes);
     blocks_.push_back({static_cast<std::byte*>(device_.allocate(size)), size, 0});

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -22,10 +25,12 @@ struct Command {
   std::string_view name;
   int (*run)(int, char**);
   std::string_view summary;
+  bool parallel = false;  // runs on many ranks
 };
 
 constexpr std::array commands = {
-    Command{"train", command::train, "train a model; under mpiexec or srun"},
+    Command{"train", command::train, "train a model; under mpiexec or srun", true},
+    Command{"check", command::check, "what a run would be: parameters, memory, FLOPs, traffic; runs nothing"},
     Command{"prepare", command::prepare, "make token files from text"},
     Command{"schedule", command::schedule, "show a pipeline schedule, its bubble and its memory"},
     Command{"compare", command::compare, "compare two runs, or a run and a reference"},
@@ -37,6 +42,14 @@ std::string usage() {
   return text + "\n  --version  what this program was built with\n";
 }
 
+/// A command of one process that mpiexec started several times: the copies would race for the same files.
+void refuse_many(std::string_view name) {
+  const char *size = std::getenv("PMI_SIZE"), *rank = std::getenv("PMI_RANK");
+  if (!size || std::atoi(size) <= 1) return;
+  if (rank && std::atoi(rank) > 0) throw grid::Agreed{base::Exit::bad_input, ""};
+  base::refuse("error: trireme {} is one process: start it without mpiexec", name);
+}
+
 int dispatch(int argc, char** argv) {
   const std::string_view name = argc > 1 ? argv[1] : "";
   if (name == "--help" || name == "-h" || name == "--version") {
@@ -44,7 +57,10 @@ int dispatch(int argc, char** argv) {
     return 0;
   }
   const auto found = std::find_if(commands.begin(), commands.end(), [&](const Command& c) { return c.name == name; });
-  if (found != commands.end()) return found->run(argc - 1, argv + 1);
+  if (found != commands.end()) {
+    if (!found->parallel) refuse_many(name);
+    return found->run(argc - 1, argv + 1);
+  }
   if (name.empty()) base::refuse("{}", usage());
   std::vector<std::string> names;
   for (const Command& c : commands) names.emplace_back(c.name);
@@ -57,7 +73,9 @@ int dispatch(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return dispatch(argc, argv);
+    const int status = dispatch(argc, argv);
+    if (std::fflush(stdout) != 0) base::fail("error: standard output: cannot write: {}", std::strerror(errno));
+    return status;
   } catch (const grid::Agreed& end) {  // already said, by one rank
     return static_cast<int>(end.status);
   } catch (const base::Error& error) {

@@ -169,7 +169,7 @@ std::string time_text(double seconds) {
 }
 
 std::string rate_text(double value) {
-  constexpr std::array<const char*, 6> prefixes = {"", "k", "M", "G", "T", "P"};
+  constexpr std::array<const char*, 8> prefixes = {"", "k", "M", "G", "T", "P", "E", "Z"};
   std::size_t prefix = 0;
   for (; std::abs(value) >= 999.5 && prefix + 1 < prefixes.size(); ++prefix) value /= 1000;
   const double size = std::abs(value);

@@ -5,6 +5,7 @@ namespace trireme::command {
 
 int train(int argc, char** argv);
 int prepare(int argc, char** argv);
+int check(int argc, char** argv);
 int schedule(int argc, char** argv);
 int compare(int argc, char** argv);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "command/arguments.h"
 #include "data/entropy.h"
 #include "data/token_writer.h"
 
@@ -18,6 +20,7 @@ namespace {
 
 constexpr std::int64_t byte_vocabulary = 256;
 constexpr std::size_t block_bytes = 65536;
+constexpr std::size_t entropy_tokens = 1'000'000;  // from here on counts of three tokens mean something
 
 struct Options {
   std::vector<std::string> texts;
@@ -34,8 +37,20 @@ std::vector<base::MappedFile> open_texts(const std::vector<std::string>& paths) 
   return texts;
 }
 
+/// A prefix is a file's name without ending; its folder is made.
+void make_folder_of(const std::string& output) {
+  const std::filesystem::path path(output);
+  if (path.filename().empty() || output.ends_with(".bin") || output.ends_with(".idx"))
+    base::refuse("error: --output \"{}\": expected a prefix such as data/mine, which makes data/mine.bin and data/mine.idx",
+                 output);
+  std::error_code error;
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
+  if (error) base::refuse("error: --output {}: cannot make the folder: {}", output, error.message());
+}
+
 void write_tokens(const Options& options) {
   const std::vector<base::MappedFile> texts = open_texts(options.texts);
+  make_folder_of(options.output);
   data::TokenWriter writer(options.output, byte_vocabulary);
   std::array counters = {data::EntropyCounter(0), data::EntropyCounter(1), data::EntropyCounter(2), data::EntropyCounter(3)};
   std::size_t tokens = 0;
@@ -58,6 +73,7 @@ void write_tokens(const Options& options) {
   fmt::print("entropy of a token, given the k before it, in nats:");
   for (std::size_t k = 0; k < counters.size(); ++k) fmt::print("{} k={} {:.4f}", k == 0 ? "" : ",", k, counters[k].nats());
   fmt::print("\n");
+  if (tokens < entropy_tokens) fmt::print("(counted on a short text, so too low where k > 0)\n");
 }
 
 }  // namespace
@@ -72,14 +88,8 @@ int prepare(int argc, char** argv) {
   app.add_option("--tokenizer", options.tokenizer, "bytes: each byte is a token, vocabulary 256")
       ->option_text("NAME")
       ->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    base::refuse("trireme prepare: {} (--help lists the options)", error.what());
-  }
+  const std::string help = parse(app, argc, argv);
+  if (!help.empty()) return fmt::print("{}", help), 0;
   if (options.tokenizer != "bytes") base::refuse("--tokenizer {}: only bytes is built yet", options.tokenizer);
   write_tokens(options);
   return 0;

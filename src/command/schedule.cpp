@@ -4,8 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
+#include "command/arguments.h"
 #include "command/commands.h"
 #include "config/reader.h"
 #include "schedule/messages.h"
@@ -81,22 +85,36 @@ std::string schedule_report(const ScheduleOptions& options) {
   return text;
 }
 
+namespace {
+
+/// A schedule depends on these keys alone; another one would be ignored.
+void refuse_others(const std::vector<std::string>& values) {
+  const std::vector<std::string> keys = {"parallel.schedule", "parallel.pipeline", "parallel.virtual", "batch.global",
+                                         "batch.micro"};
+  bool has_batch = false;
+  for (const std::string& value : values) {
+    const std::string key = value.substr(0, value.find('='));
+    has_batch |= key == "batch.global";
+    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+      base::refuse("error: {}: a schedule depends on {} only", value, base::alternatives(keys));
+  }
+  if (!has_batch) base::refuse("error: batch.global is required: m = batch.global / batch.micro microbatches");
+}
+
+}  // namespace
+
 int schedule(int argc, char** argv) {
   std::vector<std::string> values;
   ScheduleOptions options;
   CLI::App app("Shows a pipeline schedule: picture, bubble, activations alive, messages. Nothing runs.", "trireme schedule");
   app.add_option("key=value", values,
-                 "parallel.schedule (gpipe, 1f1b), parallel.pipeline, batch.global, batch.micro; m = B / b, as with d = 1");
+                 "parallel.schedule (gpipe, 1f1b, interleaved), parallel.pipeline, parallel.virtual, batch.global, batch.micro; "
+                 "m = B / b, as with d = 1");
   app.add_option("--svg", options.svg, "draw it into this file");
   app.add_flag("--list", options.list, "the actions of each stage in order, too");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    base::refuse("trireme schedule: {}; trireme schedule --help says more", error.what());
-  }
+  const std::string help = parse(app, argc, argv);
+  if (!help.empty()) return fmt::print("{}", help), 0;
+  refuse_others(values);
   const config::Config config = config::read_config("command line", "", values, config::Missing::allow).config;
   options.schedule = config.parallel.schedule;
   options.pipeline = config.parallel.pipeline;

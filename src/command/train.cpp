@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "command/arguments.h"
 #include "command/commands.h"
 #include "command/version.h"
 #include "config/check.h"
@@ -20,20 +21,15 @@ struct Arguments {
   std::string help;  // the text to print instead, when asked for
 };
 
-Arguments parse(int argc, char** argv) {
+Arguments read_arguments(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Trains a model. Runs under mpiexec or srun, one process a rank; d = ranks / (t p).", "trireme train");
   app.add_option("INPUT", arguments.input, "the input file (TOML)")->required();
   app.add_option("key=value", arguments.overrides, "values that override the file's, e.g. run.steps=20");
   app.footer("Keys of the input file and of the command line:\n\n" + config::keys_text());
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    arguments.help = app.help();
-  } catch (const CLI::ParseError& error) {
-    base::refuse("trireme train: {}\nusage: trireme train INPUT [key=value ...]; trireme train --help lists the keys",
-                 error.what());
-  }
+  arguments.help = parse(app, argc, argv);
+  if (arguments.help.empty() && (arguments.input.empty() || arguments.input.find('=') != std::string::npos))
+    base::refuse("error: trireme train: '{}' is no input file; trireme train INPUT [key=value ...]", arguments.input);
   return arguments;
 }
 
@@ -64,7 +60,7 @@ int train(int argc, char** argv) {
   grid::World world;
   try {
     Arguments arguments;
-    world.agree([&] { arguments = parse(argc, argv); });
+    world.agree([&] { arguments = read_arguments(argc, argv); });
     if (!arguments.help.empty()) {
       if (world.rank() == 0) fmt::print("{}", arguments.help);
       return 0;

@@ -117,8 +117,8 @@ void optimizer_keys(std::vector<Key>& keys) {
 
 void data_keys(std::vector<Key>& keys) {
   const auto key = in_section(keys, "data", &Config::data);
-  key("tokens", &Data::tokens, "training tokens: path without its .bin and .idx");
-  key("validation", &Data::validation, "held-out tokens: path without its .bin and .idx");
+  key("tokens", &Data::tokens, "training tokens: path without its .bin and .idx", {.without = {".bin", ".idx"}});
+  key("validation", &Data::validation, "held-out tokens: path without its .bin and .idx", {.without = {".bin", ".idx"}});
   key("shuffle", &Data::shuffle, "visit the samples of an epoch in random order");
   key("order", &Data::order, "how samples are ordered",
       {.words = {"philox", "megatron"}, .built = {"philox"}, .feature = "this order"});
@@ -134,15 +134,16 @@ void run_keys(std::vector<Key>& keys) {
       {.words = {"auto", "cpu", "cuda"}, .built = {"auto", "cpu"}, .feature = "this device"});
   key("communicator", &Run::communicator, "how ranks exchange data",
       {.words = {"auto", "mpi", "nccl", "staged"}, .built = {"auto", "mpi"}, .feature = "this communicator"});
-  key("threads", &Run::threads, "threads a rank; 0: the cores of the rank", {.unit = "threads", .range = {0, 4096}});
+  key("threads", &Run::threads, "threads a rank, at most the cores it may use; 0: its share of them",
+      {.unit = "threads", .range = {0, 4096}});
   key("time_limit", &Run::time_limit, "save and end after this time, e.g. \"4h\"; 0: none",
-      {.unit = "seconds", .range = not_negative, .duration = true});
+      {.unit = "seconds", .range = not_negative, .duration = true, .built = {"0"}, .feature = "ending in time"});
   key("log_every", &Run::log_every, "steps between log lines", {.unit = "steps", .range = positive});
   key("evaluate_every", &Run::evaluate_every, "steps between evaluations on held-out samples; 0: never",
       {.unit = "steps", .range = natural});
   key("evaluate_samples", &Run::evaluate_samples, "held-out samples an evaluation", {.unit = "samples", .range = positive});
   key("watchdog", &Run::watchdog, "end the run when a rank is silent for this time; 0: off",
-      {.unit = "seconds", .range = not_negative, .duration = true});
+      {.unit = "seconds", .range = not_negative, .duration = true, .built = {"0"}, .feature = "the watchdog"});
   key("final_weights", &Run::final_weights, "a .safetensors file to write at the end; empty: none", {.suffix = ".safetensors"});
   key("check_copies_every", &Run::check_copies_every, "steps between comparisons of copied parameters; 0: never",
       {.unit = "steps", .range = natural});
@@ -155,11 +156,13 @@ void other_keys(std::vector<Key>& keys) {
           {.words = {"own", "cublaslt"}, .built = {"own"}, .feature = "this library"});
   const auto placement = in_section(keys, "placement", &Config::placement);
   placement("strict", &Placement::strict, "refuse a tensor group that spans nodes");
-  placement("oversubscribe", &Placement::oversubscribe, "let ranks share a GPU");
+  placement("oversubscribe", &Placement::oversubscribe, "let ranks share a GPU",
+            {.built = {"false"}, .feature = "the device build"});
   const auto checkpoint = in_section(keys, "checkpoint", &Config::checkpoint);
   checkpoint("every", &Checkpoint::every, "steps between checkpoints; 0: only at the end and on signals",
              {.unit = "steps", .range = natural, .built = {"0"}, .feature = "saving checkpoints"});
-  checkpoint("keep", &Checkpoint::keep, "checkpoints that are kept; 0: all", {.range = natural});
+  checkpoint("keep", &Checkpoint::keep, "checkpoints that are kept; 0: all",
+             {.range = natural, .built = {"2"}, .feature = "saving checkpoints"});
   const auto trace = in_section(keys, "trace", &Config::trace);
   trace("steps", &Trace::steps, "steps to trace: \"a-b\" or \"a,b,c\"; empty: none", {.built = {""}, .feature = "tracing"});
 }

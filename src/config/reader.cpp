@@ -102,12 +102,15 @@ class Reader {
     attempt(*key, value, [&] { assign(*key, parse_value(*key, argument.substr(equals + 1)), resolved_.config); });
   }
 
-  void finish(Missing missing) {
+  void finish(Missing missing, Unbuilt unbuilt) {
     for (const auto& key : all_keys()) {
       try {
         check_built(key, resolved_.config);
       } catch (const Complaint& complaint) {
-        problems_.add(places_.at(key.full_name()), complaint.message, complaint.hint);
+        if (unbuilt == Unbuilt::allow)
+          resolved_.unbuilt.push_back(key.full_name());
+        else
+          problems_.add(places_.at(key.full_name()), complaint.message, complaint.hint);
       }
     }
     if (missing == Missing::refuse && !unreadable_) check_missing();
@@ -226,13 +229,22 @@ class Reader {
 
 }  // namespace
 
-Resolved read_config(const std::string& path, const std::string& text, const std::vector<std::string>& overrides,
-                     Missing missing) {
+Resolved read_config(const std::string& path, const std::string& text, const std::vector<std::string>& overrides, Missing missing,
+                     Unbuilt unbuilt) {
   Reader reader(path, text);
   reader.read_file();
   for (const auto& argument : overrides) reader.read_override(argument);
-  reader.finish(missing);
+  reader.finish(missing, unbuilt);
   return reader.take();
+}
+
+Config without_unbuilt(const Resolved& resolved) {
+  Config config = resolved.config;
+  for (const auto& name : resolved.unbuilt) {
+    const Key& key = *find_key(name);
+    assign(key, parse_value(key, key.built.front()), config);
+  }
+  return config;
 }
 
 }  // namespace trireme::config

@@ -81,6 +81,12 @@ class Store {
     if (!text->empty() && !text->ends_with(key_.suffix)) {
       throw Complaint{fmt::format("{} = \"{}\" must name a {} file", key_.full_name(), *text, key_.suffix), ""};
     }
+    for (const std::string& ending : key_.without)
+      if (text->ends_with(ending)) {
+        const std::string prefix = text->substr(0, text->size() - ending.size());
+        throw Complaint{fmt::format("{} = \"{}\" is a path without {}", key_.full_name(), *text, ending),
+                        fmt::format("\"{}\"", prefix)};
+      }
     return *text;
   }
 

@@ -32,6 +32,7 @@ class MpiCommunicator final : public Communicator, private Pollable {
   void wait(Ticket ticket) override;
   bool done(Ticket ticket) override;
 
+  std::int64_t scratch_bytes() const { return static_cast<std::int64_t>(scratch_.size()); }
   static constexpr std::int64_t scratch_limit = std::int64_t{16} << 20;    // bytes
   static constexpr std::int64_t transfer_limit = std::int64_t{256} << 20;  // bytes of one MPI message
 

@@ -99,9 +99,15 @@ int& pipeline_of(Coordinates& at) { return at.pipeline; }
 
 }  // namespace
 
-std::vector<Place> gather_places(World& world, const Grid& grid, const std::string& device) {
-  const Place mine = {world.rank(), world.host(), world.node(), world.node_rank(), world.node_size(), compact(allowed_cores()),
-                      device,       grid.at()};
+std::vector<Place> gather_places(World& world, const Shape& shape, const std::string& device) {
+  const Place mine = {world.rank(),
+                      world.host(),
+                      world.node(),
+                      world.node_rank(),
+                      world.node_size(),
+                      compact(allowed_cores()),
+                      device,
+                      coordinates_of(shape, world.rank())};
   std::vector<Place> places;
   for (const std::string& line : world.gather(tab_separated(cells_of(mine)))) places.push_back(place_of(line));
   return places;

@@ -19,7 +19,7 @@ struct Place {
 };
 
 /// Every rank: the places in rank order on rank 0, nothing elsewhere.
-std::vector<Place> gather_places(World& world, const Grid& grid, const std::string& device);
+std::vector<Place> gather_places(World& world, const Shape& shape, const std::string& device);
 
 /// Text of topology.tsv: a header and a row a rank.
 std::string topology_tsv(const std::vector<Place>& places);

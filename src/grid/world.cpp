@@ -33,7 +33,7 @@ void print_error(const std::string& message) {
   for (const char* name : {"PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"})
     if (const char* value = std::getenv(name)) first = first && std::atoi(value) == 0;
   if (first) print_error(message);
-  throw Agreed{base::Exit::bad_input};
+  throw Agreed{base::Exit::bad_input, message};
 }
 
 // Texts travel as int32 words, zero-padded, since communicators carry numbers.
@@ -119,7 +119,7 @@ void World::agree(const std::function<void()>& work) {
   everyone_->wait(everyone_->all_reduce(kernels::view(first), Reduce::maximum, Traffic::control));
   if (first == 0) return;
   if (first == mine) print_error(error->what());
-  throw Agreed{static_cast<base::Exit>(first & 255)};
+  throw Agreed{static_cast<base::Exit>(first & 255), first == mine ? error->what() : ""};
 }
 
 void World::broadcast(std::string& text, int root) {

@@ -17,6 +17,7 @@ namespace trireme::grid {
 /// Thrown on every rank at once, after one of them has printed why: leave with `status`, by way of World's destructor.
 struct Agreed {
   base::Exit status;
+  std::string message;  // what was printed, on the rank that printed it; elsewhere empty
 };
 
 /// A launcher that does not speak this MPI's language starts N programs that each believe to be alone. Returns what to tell the

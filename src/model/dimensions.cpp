@@ -6,16 +6,17 @@ namespace trireme::model {
 
 Dimensions make_dimensions(const config::Model& model, std::int64_t micro_batch, int tensor, int tensor_rank) {
   const kernels::Rows rows{model.sequence, micro_batch};
-  const std::int64_t heads = model.heads / tensor;
-  const std::int64_t padded = spec::padded_vocabulary(model.vocabulary, tensor) / tensor;
+  const spec::Sizes sizes = spec::make_sizes(model, micro_batch, tensor);
+  const std::int64_t heads = sizes.local_heads, padded = sizes.local_vocabulary;
   const std::int64_t first = padded * tensor_rank;
   const std::int64_t valid = std::clamp<std::int64_t>(model.vocabulary - first, 0, padded);
   return {.rows = rows,
           .hidden = model.hidden,
-          .local_hidden = model.hidden / tensor,
-          .feed_forward = 4 * model.hidden / tensor,
+          .local_hidden = sizes.local_hidden,
+          .feed_forward = sizes.feed_forward,
           .attention = {rows, heads, model.hidden / model.heads, heads * tensor_rank},
-          .vocabulary = {first, valid, padded}};
+          .vocabulary = {first, valid, padded},
+          .sizes = sizes};
 }
 
 }  // namespace trireme::model

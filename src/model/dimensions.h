@@ -3,7 +3,7 @@
 
 #include "config/config.h"
 #include "kernels/kernels.h"
-#include "spec/parameters.h"
+#include "spec/memory.h"
 
 namespace trireme::model {
 
@@ -14,6 +14,7 @@ struct Dimensions {
   std::int64_t feed_forward;  // 4h/t
   kernels::AttentionShape attention;
   kernels::VocabularyRange vocabulary;
+  spec::Sizes sizes;  // the same numbers, for what is taken of memory
   std::int64_t n() const { return rows.count(); }
 };
 

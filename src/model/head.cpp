@@ -38,16 +38,17 @@ double loss(const Environment& env, View targets, float scale, const HeadScratch
 }  // namespace
 
 HeadScratch take_head_scratch(kernels::Arena& arena, const Dimensions& dims) {
-  const std::int64_t n = dims.n();
-  const auto take = [&](std::int64_t columns) { return arena.take(kernels::DType::fp32, n * columns); };
-  return {.norm = take(dims.hidden),
-          .d_norm = take(dims.hidden),
-          .mean = take(1),
-          .rstd = take(1),
-          .maximum = take(1),
-          .losses = take(1),
-          .sums = take(2),
-          .logits = take(dims.vocabulary.rows)};
+  const auto counts = spec::head_scratch(dims.sizes);
+  const std::int64_t* next = counts.data();
+  const auto take = [&] { return arena.take(kernels::DType::fp32, *next++); };
+  return {.norm = take(),
+          .d_norm = take(),
+          .mean = take(),
+          .rstd = take(),
+          .maximum = take(),
+          .losses = take(),
+          .sums = take(),
+          .logits = take()};
 }
 
 double head_loss(const Environment& env, const StageParameters& weights, View x, View targets, const HeadScratch& scratch) {

@@ -70,30 +70,29 @@ void mlp_backward(const Environment& env, const LayerParameters& w, const LayerP
 }  // namespace
 
 LayerActivations take_layer_activations(kernels::Arena& arena, const Dimensions& dims) {
-  const auto take = [&](std::int64_t count) { return arena.take(DType::fp32, count); };
-  const std::int64_t n = dims.n(), wide = n * dims.feed_forward, full = n * dims.hidden, local = n * dims.local_hidden;
-  return {.norm1 = take(full),
-          .mean1 = take(n),
-          .rstd1 = take(n),
-          .qkv = take(3 * local),
-          .attention = take(local),
-          .log_sum = take(n * dims.attention.heads),
-          .middle = take(full),
-          .norm2 = take(full),
-          .mean2 = take(n),
-          .rstd2 = take(n),
-          .up = take(wide),
-          .gelu = take(wide),
-          .output = take(full)};
+  const auto counts = spec::layer_activations(dims.sizes);
+  const std::int64_t* next = counts.data();
+  const auto take = [&] { return arena.take(DType::fp32, *next++); };
+  return {.norm1 = take(),
+          .mean1 = take(),
+          .rstd1 = take(),
+          .qkv = take(),
+          .attention = take(),
+          .log_sum = take(),
+          .middle = take(),
+          .norm2 = take(),
+          .mean2 = take(),
+          .rstd2 = take(),
+          .up = take(),
+          .gelu = take(),
+          .output = take()};
 }
 
 LayerScratch take_layer_scratch(kernels::Arena& arena, const Dimensions& dims) {
-  const auto take = [&](std::int64_t columns) { return arena.take(DType::fp32, dims.n() * columns); };
-  return {.partial = take(dims.hidden),
-          .d_norm = take(dims.hidden),
-          .d_wide = take(dims.feed_forward),
-          .d_attention = take(dims.local_hidden),
-          .d_qkv = take(3 * dims.local_hidden)};
+  const auto counts = spec::layer_scratch(dims.sizes);
+  const std::int64_t* next = counts.data();
+  const auto take = [&] { return arena.take(DType::fp32, *next++); };
+  return {.partial = take(), .d_norm = take(), .d_wide = take(), .d_attention = take(), .d_qkv = take()};
 }
 
 void layer_forward(const Environment& env, int layer, const LayerParameters& w, View x, Pass pass, const LayerActivations& act,

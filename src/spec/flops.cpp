@@ -16,8 +16,10 @@ double model_flops(const config::Model& model, double global_batch) {
   return 3 * forward * global_batch * static_cast<double>(model.sequence);
 }
 
-double hardware_flops(const config::Model& model, const config::Parallel&, double global_batch) {
-  return model_flops(model, global_batch);  // parallel.recompute is "none" in this version
+double hardware_flops(const config::Model& model, const config::Parallel& parallel, double global_batch) {
+  const double tokens = global_batch * static_cast<double>(model.sequence);
+  const double again = parallel.recompute == "full" ? static_cast<double>(model.layers) * layer_flops(model) * tokens : 0;
+  return model_flops(model, global_batch) + again;
 }
 
 }  // namespace trireme::spec

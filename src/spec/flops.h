@@ -12,7 +12,8 @@ double head_flops(const config::Model& model);
 
 /// Model FLOPs of one step: forward and backward once, 72 B s l h^2 (1 + s/(6h) + V/(12 l h)).
 double model_flops(const config::Model& model, double global_batch);
-/// Hardware FLOPs of one step: as the paper's section 5.1, recomputation counted. Without recomputation the same number.
+/// Hardware FLOPs of one step: as the paper's section 5.1 and equation 3, where full recomputation runs every layer forward
+/// once more: 96 B s l h^2 (1 + s/(6h) + V/(16 l h)). Without recomputation the same number as model_flops.
 double hardware_flops(const config::Model& model, const config::Parallel& parallel, double global_batch);
 
 }  // namespace trireme::spec

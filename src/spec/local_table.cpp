@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "base/alignment.h"
+
 namespace trireme::spec {
 namespace {
 
-constexpr std::int64_t alignment = 16;  // elements: 64 bytes of fp32
+constexpr std::int64_t alignment = base::buffer_alignment / 4;  // elements of fp32
 
 bool holds(const Chunk& chunk, const Parameter& parameter, int layers) {
   if (parameter.layer < 0) return chunk.embedding;
@@ -30,7 +32,7 @@ LocalTable make_local_table(const config::Model& model, const StageMap& map, int
     const std::int64_t elements = slice.elements() + slice.padding;
     const bool counted = !tied_copy && (parameter.split_axis || rank == 0);
     table.rows.push_back({index, chunk, tied_copy, counted, std::move(slice), table.elements, elements});
-    table.elements += (elements + alignment - 1) / alignment * alignment;
+    table.elements += base::round_up(elements, alignment);
   };
   const auto& chunks = map.of_stage[stage];
   for (int c = 0; c < static_cast<int>(chunks.size()); ++c) {
@@ -40,6 +42,23 @@ LocalTable make_local_table(const config::Model& model, const StageMap& map, int
     if (chunk.head && map.stages > 1) add(0, c, true);
   }
   return table;
+}
+
+std::vector<Bucket> gradient_buckets(const LocalTable& table) {
+  std::vector<Bucket> buckets;
+  for (const LocalParameter& row : table.rows) {
+    const Parameter& parameter = table.parameter(row);
+    if (parameter.name == token_embedding) continue;
+    if (buckets.empty() || buckets.back().layer != parameter.layer) buckets.push_back({parameter.layer, row.offset, 0});
+    buckets.back().elements = row.offset + row.elements - buckets.back().offset;  // rows of a layer are neighbours
+  }
+  return buckets;
+}
+
+std::int64_t tied_elements(const LocalTable& table) {
+  const LocalParameter* row = table.find(token_embedding);
+  if (!row) row = table.find(token_embedding, true);
+  return row ? row->elements : 0;
 }
 
 }  // namespace trireme::spec

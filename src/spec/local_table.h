@@ -34,4 +34,14 @@ struct LocalTable {
 /// Pure. What stage `stage` and tensor rank `rank` of `tensor` hold.
 LocalTable make_local_table(const config::Model& model, const StageMap& map, int stage, int tensor, int rank);
 
+/// What is reduced over the data ranks at once: the gradients of one layer, -1 the positions, l the final norm. The token
+/// embedding goes by itself, after the tied gradients were added.
+struct Bucket {
+  int layer;
+  std::int64_t offset, elements;  // in the flat buffer
+};
+std::vector<Bucket> gradient_buckets(const LocalTable& table);
+/// Elements of the token embedding, or of the output layer's copy of it, with padding; 0 on stages that hold neither.
+std::int64_t tied_elements(const LocalTable& table);
+
 }  // namespace trireme::spec

@@ -3,7 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
@@ -43,6 +46,13 @@ Shape file_strides(const Shape& shape, bool transposed) {
   for (std::size_t i = transposed ? last : shape.size(); i-- > 1;) stride[i - 1] = stride[i] * shape[i];
   if (transposed) stride[last] = elements_of(shape) / shape[last];
   return stride;
+}
+
+/// a, from the shape [3, a, h/a, h].
+std::string heads_of(const std::vector<spec::Parameter>& parameters) {
+  const auto qkv = std::find_if(parameters.begin(), parameters.end(),
+                                [](const spec::Parameter& p) { return p.name.ends_with("attention.qkv.weight"); });
+  return qkv == parameters.end() ? "" : std::to_string(qkv->shape[1]);
 }
 
 /// "h.3.attn.bias" and the like: constants that older files carry.
@@ -92,9 +102,30 @@ Gpt2Weights::Gpt2Weights(const std::string& path, const std::vector<spec::Parame
     if (!known.contains(tensor.name) && !buffer)
       problems.push_back(fmt::format("{}: expected none, found {}", tensor.name, to_string(tensor.shape)));
   }
+  const std::string expected_heads = heads_of(parameters), found_heads = heads();
+  if (!found_heads.empty() && found_heads != expected_heads)
+    problems.push_back(fmt::format("model.heads: expected {}, found {}", expected_heads, found_heads));
   if (problems.empty() && file_.find("lm_head.weight") && !is_tied())
     problems.push_back("lm_head.weight: expected the values of wte.weight (a tied output layer), found others");
-  if (!problems.empty()) base::refuse("{} does not fit the model:\n  {}", path, fmt::join(problems, "\n  "));
+  if (!problems.empty()) base::refuse("{} does not fit the model:\n  {}{}", path, fmt::join(problems, "\n  "), sizes());
+}
+
+std::string Gpt2Weights::sizes() const {
+  const SafetensorsTensor *tokens = file_.find(prefix_ + "wte.weight"), *positions = file_.find(prefix_ + "wpe.weight");
+  if (!tokens || !positions || tokens->shape.size() != 2 || positions->shape.size() != 2) return {};
+  int layers = 0;
+  while (file_.find(fmt::format("{}h.{}.ln_1.weight", prefix_, layers))) ++layers;
+  return fmt::format("\nits own model.layers = {}, model.hidden = {}, model.sequence = {}, model.vocabulary = {}", layers,
+                     tokens->shape[1], positions->shape[0], tokens->shape[0]);
+}
+
+std::string Gpt2Weights::heads() const {
+  const auto noted = file_.metadata().find("heads");
+  if (noted != file_.metadata().end()) return noted->second;
+  std::ifstream beside(std::filesystem::path(file_.path()).parent_path() / "config.json");
+  const auto config = nlohmann::json::parse(beside, nullptr, false);
+  const auto found = config.is_object() ? config.find("n_head") : config.end();
+  return found != config.end() && found->is_number_integer() ? std::to_string(found->get<std::int64_t>()) : "";
 }
 
 bool Gpt2Weights::is_tied() const {
@@ -117,13 +148,13 @@ void Gpt2Weights::read(const spec::Parameter& parameter, const spec::Slice& slic
   file_.read_strided(prefix_ + form.name, first, slice.count, stride, out);
 }
 
-std::vector<SafetensorsEntry> gpt2_entries(const std::vector<spec::Parameter>& parameters) {
+std::unique_ptr<SafetensorsWriter> create_gpt2(const std::string& path, const std::vector<spec::Parameter>& parameters) {
   std::vector<SafetensorsEntry> entries;
   for (const spec::Parameter& parameter : parameters) {
     const Gpt2Name form = gpt2_name(parameter);
     entries.push_back({form.name, form.shape});
   }
-  return entries;
+  return std::make_unique<SafetensorsWriter>(path, entries, std::map<std::string, std::string>{{"heads", heads_of(parameters)}});
 }
 
 void write_gpt2(SafetensorsWriter& writer, const spec::Parameter& parameter, const std::vector<float>& values) {

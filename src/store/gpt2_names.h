@@ -3,6 +3,7 @@
 // flattened.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ Gpt2Name gpt2_name(const spec::Parameter& parameter);
 
 /// A file of start weights, held against the parameter table when it is opened: missing tensors, unknown ones, wrong shapes and
 /// types are all named in one base::Error(bad_input). Names may carry the prefix "transformer."; the mask buffers attn.bias and
-/// attn.masked_bias and an lm_head.weight equal to wte.weight are passed over. Any rank may open and read alone.
+/// attn.masked_bias and an lm_head.weight equal to wte.weight are passed over. The number of heads shows in no shape: it is
+/// compared with the file's metadata, or with n_head of a config.json in its folder. Any rank may open and read alone.
 class Gpt2Weights {
  public:
   Gpt2Weights(const std::string& path, const std::vector<spec::Parameter>& parameters);
@@ -30,14 +32,16 @@ class Gpt2Weights {
   void read(const spec::Parameter& parameter, const spec::Slice& slice, float* out) const;
 
  private:
-  bool is_tied() const;  // lm_head.weight equals wte.weight
+  bool is_tied() const;       // lm_head.weight equals wte.weight
+  std::string sizes() const;  // the model's, as the file shows them; empty where it lacks what shows them
+  std::string heads() const;  // as its metadata or a config.json beside it says; empty: nobody does
 
   SafetensorsReader file_;
   std::string prefix_;
 };
 
-/// What SafetensorsWriter needs to write the table's parameters, in table order.
-std::vector<SafetensorsEntry> gpt2_entries(const std::vector<spec::Parameter>& parameters);
+/// Opens `path` to write the table's parameters, in table order; notes the number of heads, which no shape shows.
+std::unique_ptr<SafetensorsWriter> create_gpt2(const std::string& path, const std::vector<spec::Parameter>& parameters);
 /// Appends a whole parameter, dense in the table's axes, in the order of the file; a transposed one row of the file by row.
 void write_gpt2(SafetensorsWriter& writer, const spec::Parameter& parameter, const std::vector<float>& values);
 

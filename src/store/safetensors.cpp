@@ -72,7 +72,8 @@ json parse_header(const std::string& path, const base::MappedFile& file, std::in
     base::refuse("{}: {} bytes are too few for a safetensors file", path, std::ssize(file.bytes()));
   const auto length = load<std::uint64_t>(file.bytes().data());
   if (length > static_cast<std::uint64_t>(std::ssize(file.bytes()) - 8))
-    base::refuse("{}: header of {} bytes in a file of {} bytes", path, length, std::ssize(file.bytes()));
+    base::refuse("{}: not a safetensors file: its first 8 bytes give a header of {} bytes in a file of {}", path, length,
+                 std::ssize(file.bytes()));
   data_begin = 8 + static_cast<std::int64_t>(length);
   const auto* text = reinterpret_cast<const char*>(file.bytes().data()) + 8;
   std::set<std::string> seen;
@@ -155,6 +156,9 @@ SafetensorsReader::SafetensorsReader(const std::string& path) : path_(path), fil
   for (const auto& [name, entry] : header.items())
     if (name != "__metadata__")
       found.push_back(parse_tensor(path, name, entry, data_begin, std::ssize(file_.bytes()) - data_begin));
+  if (const auto about = header.find("__metadata__"); about != header.end() && about->is_object())
+    for (const auto& [key, text] : about->items())
+      if (text.is_string()) metadata_[key] = text.get<std::string>();
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {  // empty tensors before what begins at the same byte
     return std::pair(a.first.begin, a.second) < std::pair(b.first.begin, b.second);
   });

@@ -32,6 +32,8 @@ class SafetensorsReader {
   explicit SafetensorsReader(const std::string& path);
 
   const std::string& path() const { return path_; }
+  /// What the file says of itself ("__metadata__"), texts only.
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
   /// In the order of the file's data.
   const std::vector<SafetensorsTensor>& tensors() const { return tensors_; }
   /// nullptr where there is none.
@@ -52,6 +54,7 @@ class SafetensorsReader {
   std::string path_;
   base::MappedFile file_;
   std::vector<SafetensorsTensor> tensors_;
+  std::map<std::string, std::string> metadata_;
   std::map<std::string, std::size_t> index_;
 };
 
@@ -60,12 +63,13 @@ struct SafetensorsEntry {
   Shape shape;
 };
 
-/// Writes F32 tensors in the order announced to PATH.partial; finish() makes the file durable under its own name. Without
-/// finish() nothing is left behind. base::Error(failure) names the file and what the system said (a full disk, say). One rank
-/// only.
+/// Writes `metadata` and F32 tensors in the order announced to PATH.partial; finish() makes the file durable under its own name.
+/// Without finish() nothing is left behind. base::Error(failure) names the file and what the system said (a full disk, say). One
+/// rank only.
 class SafetensorsWriter {
  public:
-  SafetensorsWriter(const std::string& path, const std::vector<SafetensorsEntry>& entries);
+  SafetensorsWriter(const std::string& path, const std::vector<SafetensorsEntry>& entries,
+                    const std::map<std::string, std::string>& metadata = {});
   ~SafetensorsWriter();
   SafetensorsWriter(const SafetensorsWriter&) = delete;
   SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;

@@ -14,9 +14,10 @@ namespace trireme::store {
 namespace {
 
 /// The length and the JSON, padded with spaces so that the data begins at a multiple of 8 bytes.
-std::string header_of(const std::vector<SafetensorsEntry>& entries) {
+std::string header_of(const std::vector<SafetensorsEntry>& entries, const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header;
   header["__metadata__"] = {{"format", "pt"}};
+  for (const auto& [key, text] : metadata) header["__metadata__"][key] = text;
   std::int64_t offset = 0;
   for (const SafetensorsEntry& entry : entries) {
     const std::int64_t end = offset + elements_of(entry.shape) * 4;
@@ -40,12 +41,13 @@ void sync_folder(const std::string& path) {
 
 }  // namespace
 
-SafetensorsWriter::SafetensorsWriter(const std::string& path, const std::vector<SafetensorsEntry>& entries)
+SafetensorsWriter::SafetensorsWriter(const std::string& path, const std::vector<SafetensorsEntry>& entries,
+                                     const std::map<std::string, std::string>& metadata)
     : path_(path), partial_(path + ".partial"), entries_(entries) {
   file_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file_ < 0) base::fail("{}: {}", partial_, std::strerror(errno));
   try {
-    const std::string header = header_of(entries_);
+    const std::string header = header_of(entries_, metadata);
     put(header.data(), static_cast<std::int64_t>(header.size()));
   } catch (...) {  // no destructor runs for an object whose constructor throws
     ::close(file_);

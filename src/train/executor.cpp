@@ -27,12 +27,6 @@ Program make_program(schedule::Schedule schedule, const std::vector<schedule::Ch
   return program;
 }
 
-schedule::Schedule forward_only(const schedule::Schedule& schedule) {
-  schedule::Schedule forward = schedule;
-  for (auto& actions : forward.actions) std::erase_if(actions, [](const Action& action) { return action.act != Act::forward; });
-  return forward;
-}
-
 PipelineExecutor::PipelineExecutor(Parts parts, std::int64_t tokens, kernels::Arena& arena)
     : parts_(std::move(parts)), inputs_(tokens), targets_(tokens) {
   for (int c = 0; c < parts_.stage.chunk_count(); ++c) {

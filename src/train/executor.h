@@ -23,8 +23,6 @@ struct Program {
 };
 /// `grid_channels`: the channels that the grid was made with; the schedule needs some or all of them.
 Program make_program(schedule::Schedule schedule, const std::vector<schedule::Channel>& grid_channels);
-/// The forward passes alone, for evaluation.
-schedule::Schedule forward_only(const schedule::Schedule& schedule);
 
 class PipelineExecutor {
  public:

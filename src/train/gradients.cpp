@@ -13,19 +13,10 @@ using kernels::View;
 GradientReducer::GradientReducer(const spec::LocalTable& table, View gradients, View output_gradient, kernels::Kernels& kernels,
                                  grid::Grid& grid)
     : kernels_(kernels), grid_(grid), output_gradient_(output_gradient) {
-  const auto view = [&](const spec::LocalParameter& row) { return gradients.slice(row.offset, row.elements); };
-  for (const spec::LocalParameter& row : table.rows) {
-    const spec::Parameter& parameter = table.parameter(row);
-    if (parameter.name == spec::token_embedding) {
-      tied_ = view(row);
-    } else if (!buckets_.empty() && buckets_.back().layer == parameter.layer) {
-      View& bucket = buckets_.back().gradients;  // rows of a layer are neighbours
-      const std::int64_t first = static_cast<float*>(bucket.data) - gradients.fp32();
-      bucket = gradients.slice(first, row.offset + row.elements - first);
-    } else {
-      buckets_.push_back({parameter.layer, view(row)});
-    }
-  }
+  for (const spec::Bucket& bucket : spec::gradient_buckets(table))
+    buckets_.push_back({bucket.layer, gradients.slice(bucket.offset, bucket.elements)});
+  for (const spec::LocalParameter& row : table.rows)
+    if (table.parameter(row).name == spec::token_embedding) tied_ = gradients.slice(row.offset, row.elements);
 }
 
 void GradientReducer::start(View gradients) { last_ = grid_.data().all_reduce(gradients, Reduce::sum, Traffic::dp_all_reduce); }

@@ -1,6 +1,7 @@
 #include "train/loop.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -58,12 +59,19 @@ double Loop::over_ranks(double value, grid::Reduce op) {
 
 StartFacts Loop::measure() {
   world_.barrier();
-  StartFacts facts{
-      .arena_bytes = {}, .available_bytes = 0, .peak_flops = measure_peak_flops(trainer_.kernels()), .threads = threads_};
+  StartFacts facts{.arena_bytes = {},
+                   .predicted_bytes = 0,
+                   .available_bytes = 0,
+                   .peak_flops = measure_peak_flops(trainer_.kernels()),
+                   .threads = threads_};
   facts.peak_flops = -over_ranks(-facts.peak_flops, grid::Reduce::maximum);
   facts.available_bytes = -over_ranks(-available_memory() / world_.node_size(), grid::Reduce::maximum);
   for (const kernels::Arena* arena : trainer_.arenas())
     facts.arena_bytes.push_back(over_ranks(static_cast<double>(arena->peak_bytes()), grid::Reduce::maximum));
+  const auto& predicted = trainer_.predicted_memory().bytes;
+  const double own =
+      static_cast<double>(std::accumulate(predicted.begin(), predicted.begin() + std::ssize(facts.arena_bytes), std::int64_t{0}));
+  facts.predicted_bytes = over_ranks(own, grid::Reduce::maximum);
   return facts;
 }
 
@@ -182,10 +190,12 @@ void run_training(grid::World& world, const config::Resolved& resolved, const st
   OpenedSources opened = open_sources(config, world);
   const auto initial = open_initial(config, world);
   world.agree([&] {
-    if (world.rank() == 0) check_run_folder(config.run.directory);
+    if (world.rank() != 0) return;
+    check_run_folder(config.run.directory, resolved.path);
+    if (!config.run.final_weights.empty()) check_output_file("run.final_weights", config.run.final_weights);
   });
   Trainer trainer(config, threads, world, std::move(opened.sources), initial ? &*initial : nullptr);
-  const auto places = gather_places(world, trainer.grid(), trainer.device().name());
+  const auto places = gather_places(world, trainer.grid().shape(), trainer.device().name());
   world.agree([&] {
     if (config.placement.strict) refuse_split_tensor_groups(places, trainer.grid().shape());
   });

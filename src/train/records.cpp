@@ -41,8 +41,12 @@ std::vector<RankColumn> rank_columns(const Trainer& trainer, const grid::Traffic
     columns.push_back({"actions", name, static_cast<double>(trainer.timers().count(static_cast<Work>(k)))});
     columns.push_back({"seconds", name, trainer.timers().seconds(static_cast<Work>(k))});
   }
-  for (const kernels::Arena* arena : trainer.arenas())
-    columns.push_back({"arena_peak_bytes", arena->name(), static_cast<double>(arena->peak_bytes())});
+  const auto arenas = trainer.arenas();
+  for (std::size_t k = 0; k < arenas.size(); ++k) {
+    const std::string& name = arenas[k]->name();
+    columns.push_back({"arena_peak_bytes", name, static_cast<double>(arenas[k]->peak_bytes())});
+    columns.push_back({"arena_predicted_bytes", name, static_cast<double>(trainer.predicted_memory().bytes[k])});
+  }
   return columns;
 }
 

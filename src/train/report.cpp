@@ -6,22 +6,12 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "schedule/timing.h"
 #include "spec/flops.h"
 #include "spec/parameters.h"
 
 namespace trireme::train {
 namespace {
-
-/// 1234567 -> "1 234 567"
-std::string grouped(std::int64_t value) {
-  std::string text;
-  const std::string digits = std::to_string(value);
-  for (std::size_t k = 0; k < digits.size(); ++k) {
-    if (k > 0 && (digits.size() - k) % 3 == 0) text += ' ';
-    text += digits[k];
-  }
-  return text;
-}
 
 std::string memory_line(const Trainer& trainer, const StartFacts& facts) {
   const auto arenas = trainer.arenas();
@@ -29,8 +19,8 @@ std::string memory_line(const Trainer& trainer, const StartFacts& facts) {
   for (std::size_t k = 0; k < arenas.size(); ++k)
     parts += fmt::format("{}{} {}", k ? " + " : "", arenas[k]->name(), base::bytes_text(facts.arena_bytes[k]));
   const double total = std::accumulate(facts.arena_bytes.begin(), facts.arena_bytes.end(), 0.0);
-  return fmt::format("memory a rank, at most: {} = {} of {} available\n", parts, base::bytes_text(total),
-                     base::bytes_text(facts.available_bytes));
+  return fmt::format("memory a rank, at most: {} = {} of {} available; {} predicted for the costliest stage\n", parts,
+                     base::bytes_text(total), base::bytes_text(facts.available_bytes), base::bytes_text(facts.predicted_bytes));
 }
 
 struct Spread {
@@ -65,24 +55,31 @@ std::string row(const std::string& name, const Spread& s) {
 
 }  // namespace
 
-std::string start_block(const config::Config& config, const Trainer& trainer, const grid::Shape& shape, const StartFacts& facts) {
+std::string layout_text(const config::Config& config, const spec::StageMap& map, const schedule::Schedule& schedule,
+                        const grid::Shape& shape) {
   const auto& model = config.model;
-  const int m = trainer.schedule().microbatches;
-  const double batch = static_cast<double>(config.batch.global);
   std::string text = fmt::format("model: l = {} layers, h = {}, a = {} heads, s = {}, V = {} (padded to {})\nparameters {}\n",
                                  model.layers, model.hidden, model.heads, model.sequence, model.vocabulary,
-                                 spec::padded_vocabulary(model.vocabulary, shape.tensor), grouped(spec::parameter_count(model)));
+                                 spec::padded_vocabulary(model.vocabulary, shape.tensor), spec::parameter_count(model));
   text += fmt::format("layout: t = {} p = {} d = {}, schedule {}, global batch {} = d {} x m {} microbatches x b {}\n",
-                      shape.tensor, shape.pipeline, shape.data, schedule::name_of(trainer.schedule().kind), config.batch.global,
-                      shape.data, m, config.batch.micro);
-  text += describe(trainer.stage_map(), model);
+                      shape.tensor, shape.pipeline, shape.data, schedule::name_of(schedule.kind), config.batch.global, shape.data,
+                      schedule.microbatches, config.batch.micro);
+  return text + describe(map, model);
+}
+
+std::string flops_line(const config::Config& config) {
+  const double batch = static_cast<double>(config.batch.global);
+  return fmt::format("FLOPs a step: model {}FLOP, hardware {}FLOP (recomputation counted; attention dense in both)\n",
+                     base::rate_text(spec::model_flops(config.model, batch)),
+                     base::rate_text(spec::hardware_flops(config.model, config.parallel, batch)));
+}
+
+std::string start_block(const config::Config& config, const Trainer& trainer, const grid::Shape& shape, const StartFacts& facts) {
+  std::string text = layout_text(config, trainer.stage_map(), trainer.schedule(), shape);
   text += memory_line(trainer, facts);
-  text += fmt::format(
-      "FLOPs a step: model {}FLOP, hardware {}FLOP (recomputation counted; attention dense in both)\n"
-      "peak a rank: {}FLOP/s of {} thread{}, fp32 matrix products measured now on all ranks at once\n",
-      base::rate_text(spec::model_flops(model, batch)), base::rate_text(spec::hardware_flops(model, config.parallel, batch)),
-      base::rate_text(facts.peak_flops), facts.threads, facts.threads == 1 ? "" : "s");
-  return text;
+  text += flops_line(config);
+  return text + fmt::format("peak a rank: {}FLOP/s of {} thread{}, fp32 matrix products measured now on all ranks at once\n",
+                            base::rate_text(facts.peak_flops), facts.threads, facts.threads == 1 ? "" : "s");
 }
 
 std::string step_line(const StepRecord& r, std::int64_t steps, double peak_flops, double seconds_left) {
@@ -104,11 +101,10 @@ std::string end_table(const std::vector<RankColumn>& columns, const std::vector<
   std::vector<std::size_t> compute = select(columns, "seconds", "forward");
   for (std::size_t k : select(columns, "seconds", "backward")) compute.push_back(k);
   const Spread passes = spread(values, compute), pipeline = spread(values, select(columns, "wait_seconds", "pp_"));
-  const double formula = static_cast<double>(schedule.stages - 1) / (schedule.microbatches * schedule.chunks);
   text += fmt::format(
       "bubble, in times of forward + backward: (p-1)/(v m) = {:.3f} by formula; {:.3f} measured as the mean wait for "
       "the pipeline over the mean of forward + backward\n",
-      formula, pipeline.mean / passes.mean);
+      schedule::bubble_formula(schedule), pipeline.mean / passes.mean);
   text += fmt::format("slowest rank in forward + backward: {} on {} ({:.2f} s; mean {:.2f} s); {:.2f} s in steps\n",
                       passes.slowest, hosts[passes.slowest], passes.most, passes.mean, step_seconds);
   return text;

@@ -9,9 +9,16 @@
 
 namespace trireme::train {
 
-/// Parameters, memory, batch, schedule, stage map, FLOPs: what the start block says of the model under its layout.
+/// The model, `parameters N`, the layout and its stage map; `trireme check` prints the same.
+std::string layout_text(const config::Config& config, const spec::StageMap& map, const schedule::Schedule& schedule,
+                        const grid::Shape& shape);
+/// The FLOPs of a step by both conventions, named.
+std::string flops_line(const config::Config& config);
+
+/// What the start block says of a run beside layout and FLOPs.
 struct StartFacts {
   std::vector<double> arena_bytes;  // the largest over the ranks, in the order of Trainer::arenas
+  double predicted_bytes = 0;       // of the arenas together, the largest over the stages
   double available_bytes = 0;       // of the node's memory, a rank, the smallest
   double peak_flops = 0;            // a rank: matrix products, measured at the start, the slowest
   int threads = 1;

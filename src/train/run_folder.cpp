@@ -42,7 +42,7 @@ int try_lock(const std::string& path, int flags) {
 
 }  // namespace
 
-void check_run_folder(const std::string& path) {
+void check_run_folder(const std::string& path, const std::string& input) {
   fs::path existing = fs::absolute(path);
   std::error_code ignored;
   while (!fs::exists(existing, ignored) && existing.has_parent_path() && existing != existing.parent_path())
@@ -50,9 +50,24 @@ void check_run_folder(const std::string& path) {
   if (!fs::is_directory(existing, ignored)) base::refuse("run.directory = \"{}\": {} is not a folder", path, existing.string());
   if (access(existing.c_str(), W_OK | X_OK) != 0)
     base::refuse("run.directory = \"{}\": cannot write in {}: {}", path, existing.string(), std::strerror(errno));
+  if (fs::exists(path, ignored) && !fs::is_empty(path, ignored) && !fs::exists(path + "/status", ignored))
+    base::refuse("run.directory = \"{}\": this folder holds other things than a run; choose a new or an empty one", path);
+  if (fs::equivalent(path + "/config.toml", input, ignored))
+    base::refuse(
+        "run.directory = \"{}\": the run would overwrite its own input file {}; copy that elsewhere or choose another folder",
+        path, input);
   const int lock = try_lock(path + "/lock", O_RDWR);
   if (lock >= 0) close(lock);
   if (lock < 0 && errno == EWOULDBLOCK) refuse_held(path);
+}
+
+void check_output_file(const std::string& key, const std::string& path) {
+  const fs::path parent = fs::absolute(path).parent_path();
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) base::refuse("{} = \"{}\": is a folder", key, path);
+  if (!fs::is_directory(parent, ignored)) base::refuse("{} = \"{}\": there is no folder {}", key, path, parent.string());
+  if (access(parent.c_str(), W_OK | X_OK) != 0)
+    base::refuse("{} = \"{}\": cannot write in {}: {}", key, path, parent.string(), std::strerror(errno));
 }
 
 RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
@@ -65,6 +80,7 @@ RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
   const std::string text = holder();
   if (ftruncate(lock_, 0) != 0 || ::write(lock_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     base::fail("{}: cannot write: {}", file("lock"), std::strerror(errno));
+  for (const char* name : {"metrics.csv", "summary.json"}) fs::remove(file(name), error);  // of a run before
   log_.open(file("log.txt"));
   if (!log_) base::refuse("{}: cannot write: {}", file("log.txt"), std::strerror(errno));
 }

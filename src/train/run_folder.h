@@ -8,8 +8,12 @@
 
 namespace trireme::train {
 
-/// Refuses (bad_input) a folder in which this process could not write, or that another running job holds. Changes nothing.
-void check_run_folder(const std::string& path);
+/// Refuses (bad_input) a folder in which this process could not write, that holds other things than a run, the file `input`
+/// that a run there would overwrite, or that another running job holds. Changes nothing.
+void check_run_folder(const std::string& path, const std::string& input);
+
+/// Refuses (bad_input) a file that could not be written at the end of a run: no folder, no right, a folder of that name.
+void check_output_file(const std::string& key, const std::string& path);
 
 class RunFolder {
  public:

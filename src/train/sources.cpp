@@ -26,12 +26,9 @@ double order_2_entropy(const data::TokenFile& file) {
   return counter.nats();
 }
 
-std::unique_ptr<data::TokenSource> open_file(const std::string& key, const std::string& prefix, const config::Config& config,
-                                             std::int64_t batch, bool scan) {
-  auto source = std::make_unique<data::FileSource>(prefix, config.model.vocabulary, config.model.sequence);
-  if (source->samples() < batch)
-    base::refuse("{} = \"{}\": {} tokens make {} samples of model.sequence = {}; a batch takes {}", key, prefix,
-                 source->file().tokens(), source->samples(), config.model.sequence, batch);
+std::unique_ptr<data::FileSource> open_file(const std::string& key, const std::string& prefix, const config::Config& config,
+                                            std::int64_t batch, bool scan) {
+  auto source = open_tokens(key, prefix, config, batch);
   if (scan && source->file().tokens() <= scan_limit) source->file().check_ids();
   return source;
 }
@@ -52,7 +49,7 @@ OpenedSources open(const config::Config& config, bool first_rank) {
     return opened;
   }
   auto training = open_file("data.tokens", config.data.tokens, config, config.batch.global, first_rank);
-  const auto& file = static_cast<const data::FileSource&>(*training).file();
+  const auto& file = training->file();
   opened.yardstick = fmt::format("data: {}, {} tokens in {} documents, {} samples\n", config.data.tokens, file.tokens(),
                                  file.documents(), training->samples());
   if (first_rank && file.tokens() <= entropy_limit)
@@ -66,6 +63,15 @@ OpenedSources open(const config::Config& config, bool first_rank) {
 }
 
 }  // namespace
+
+std::unique_ptr<data::FileSource> open_tokens(const std::string& key, const std::string& prefix, const config::Config& config,
+                                              std::int64_t batch) {
+  auto source = std::make_unique<data::FileSource>(prefix, config.model.vocabulary, config.model.sequence);
+  if (source->samples() < batch)
+    base::refuse("{} = \"{}\": {} tokens make {} samples of model.sequence = {}; a batch takes {}", key, prefix,
+                 source->file().tokens(), source->samples(), config.model.sequence, batch);
+  return source;
+}
 
 OpenedSources open_sources(const config::Config& config, grid::World& world) {
   OpenedSources opened;

@@ -14,6 +14,10 @@ struct OpenedSources {
   std::string yardstick;  // a line on the least loss to expect, for the start block; on rank 0
 };
 
+/// The token file that `key` names. Refuses one with fewer than `batch` samples.
+std::unique_ptr<data::FileSource> open_tokens(const std::string& key, const std::string& prefix, const config::Config& config,
+                                              std::int64_t batch);
+
 /// Every rank. Opens token files or the Markov source; rank 0 scans the ids of files up to 2^28 tokens (all ids are checked
 /// again as they are read). Mistakes are agreed: grid::Agreed(bad_input).
 OpenedSources open_sources(const config::Config& config, grid::World& world);

@@ -5,24 +5,13 @@
 
 #include "train/copies.h"
 #include "train/initialize.h"
+#include "train/layout.h"
 #include "train/weights_file.h"
 
 namespace trireme::train {
 namespace {
 
 using kernels::DType;
-
-grid::Shape grid_shape(const config::Config& config, int ranks) {
-  const int t = static_cast<int>(config.parallel.tensor), p = static_cast<int>(config.parallel.pipeline);
-  return {.tensor = t, .data = ranks / (t * p), .pipeline = p};
-}
-
-schedule::Schedule make_schedule(const config::Config& config, std::int64_t samples, int ranks) {
-  const std::int64_t m = samples / (config.batch.micro * grid_shape(config, ranks).data);
-  const auto kind = schedule::kind_named(config.parallel.schedule);
-  return schedule::make_schedule(kind.value(), static_cast<int>(config.parallel.pipeline),
-                                 static_cast<int>(config.parallel.chunks), static_cast<int>(m));
-}
 
 std::vector<schedule::Channel> channels_of(const config::Config& config, int ranks) {
   return derive_messages(make_schedule(config, config.batch.global, ranks)).channels;
@@ -34,19 +23,9 @@ std::vector<grid::ChannelSpec> specs(const std::vector<schedule::Channel>& chann
   return result;
 }
 
-std::optional<Program> make_evaluation(const config::Config& config, bool evaluates, int ranks,
-                                       const std::vector<schedule::Channel>& channels) {
-  if (!evaluates) return std::nullopt;
+std::optional<Program> make_evaluation(const config::Config& config, int ranks, const std::vector<schedule::Channel>& channels) {
+  if (config.run.evaluate_every == 0) return std::nullopt;
   return make_program(forward_only(make_schedule(config, config.run.evaluate_samples, ranks)), channels);
-}
-
-/// Buffers of each chunk of a stage, enough for every program.
-std::vector<int> slots_for(const Program& training, const std::optional<Program>& evaluation, int stage) {
-  std::vector<int> slots = buffers_needed(training.schedule, training.messages, stage);
-  if (!evaluation) return slots;
-  const std::vector<int> more = buffers_needed(evaluation->schedule, evaluation->messages, stage);
-  for (std::size_t c = 0; c < slots.size(); ++c) slots[c] = std::max(slots[c], more[c]);
-  return slots;
 }
 
 Batches make_batches(const config::Config& config, const data::TokenSource& source, const grid::Grid& grid, std::int64_t global,
@@ -54,6 +33,10 @@ Batches make_batches(const config::Config& config, const data::TokenSource& sour
   const std::int64_t m = global / (config.batch.micro * grid.shape().data);
   return {source, data::Sampler(source.samples(), global, config.run.seed, shuffle),
           BatchPlan{global, config.batch.micro, m, grid.at().data}, config.model.sequence};
+}
+
+std::unique_ptr<kernels::Kernels> cpu_kernels(const config::Model& model, int threads) {
+  return kernels::make_cpu_kernels({threads, model.sequence, model.hidden / model.heads});
 }
 
 model::Environment environment(const config::Config& config, kernels::Kernels& kernels, grid::Grid& grid) {
@@ -82,18 +65,19 @@ kernels::View take_output_gradient(const spec::LocalTable& table, const spec::St
 bool StepResult::finite() const { return std::isfinite(loss) && std::isfinite(gradient_norm); }
 
 Trainer::Trainer(const config::Config& config, int threads, grid::World& world, Sources sources,
-                 const store::Gpt2Weights* initial)
+                 const store::Gpt2Weights* initial, std::unique_ptr<kernels::Kernels> kernels)
     : config_(config),
       sources_(std::move(sources)),
       device_(kernels::make_cpu_device()),
-      kernels_(kernels::make_cpu_kernels({threads, config.model.sequence, config.model.hidden / config.model.heads})),
+      kernels_(kernels ? std::move(kernels) : cpu_kernels(config.model, threads)),
       map_(spec::make_stage_map(config.model, config.parallel)),
       channels_(channels_of(config, world.size())),
       training_(make_program(make_schedule(config, config.batch.global, world.size()), channels_)),
-      evaluation_(make_evaluation(config, sources_.validation != nullptr, world.size(), channels_)),
+      evaluation_(make_evaluation(config, world.size(), channels_)),
       grid_(world, grid_shape(config, world.size()), specs(channels_)),
       timers_(world.traffic()),
       table_(spec::make_local_table(config.model, map_, grid_.at().pipeline, grid_.shape().tensor, grid_.at().tensor)),
+      predicted_(predict_memory(config, map_, world.size())[grid_.at().pipeline]),
       parameters_(*device_, "parameters"),
       gradients_(*device_, "gradients"),
       optimizer_state_(*device_, "optimizer"),
@@ -105,7 +89,7 @@ Trainer::Trainer(const config::Config& config, int threads, grid::World& world, 
       stage_(environment(config, *kernels_, grid_), map_.of_stage[grid_.at().pipeline],
              model::parameter_views(table_, weights_, static_cast<int>(config.model.layers)),
              gradient_views(table_, gradient_, output_gradient_, static_cast<int>(config.model.layers)),
-             slots_for(training_, evaluation_, grid_.at().pipeline), activations_, scratch_),
+             slots_needed(config, world.size())[grid_.at().pipeline], activations_, scratch_),
       reducer_(table_, gradient_, output_gradient_, *kernels_, grid_),
       norm_(table_, *kernels_, grid_),
       optimizer_(config.optimizer, table_, *kernels_, optimizer_state_),

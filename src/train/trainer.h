@@ -13,6 +13,7 @@
 #include "model/stage.h"
 #include "schedule/schedule.h"
 #include "spec/local_table.h"
+#include "spec/memory.h"
 #include "store/gpt2_names.h"
 #include "train/executor.h"
 #include "train/gradients.h"
@@ -27,7 +28,7 @@ struct StepResult {
   bool finite() const;
 };
 
-/// Samples to train on, and held-out ones (may be null when nothing is evaluated).
+/// Samples to train on, and held-out ones (null when run.evaluate_every is 0).
 struct Sources {
   std::unique_ptr<data::TokenSource> training, validation;
 };
@@ -35,8 +36,9 @@ struct Sources {
 class Trainer {
  public:
   /// Every rank, with equal arguments that were checked (config/check.h). Makes the grid, then takes all memory, then sets the
-  /// initial weights. `initial` overrides the random ones.
-  Trainer(const config::Config& config, int threads, grid::World& world, Sources sources, const store::Gpt2Weights* initial);
+  /// initial weights. `initial` overrides the random ones; `kernels` what computes, by default the CPU backend.
+  Trainer(const config::Config& config, int threads, grid::World& world, Sources sources, const store::Gpt2Weights* initial,
+          std::unique_ptr<kernels::Kernels> kernels = nullptr);
 
   /// Step `step` >= 0: a pure function of the weights, the optimizer's state and the step's number. Every rank; all return the
   /// same. When the result is not finite the weights have not been updated.
@@ -57,6 +59,8 @@ class Trainer {
   Timers& timers() { return timers_; }
   const schedule::Schedule& schedule() const { return training_.schedule; }
   std::vector<const kernels::Arena*> arenas() const;
+  /// What was known before anything was taken: bytes of this rank by class, the arenas first and in their order.
+  const spec::StageMemory& predicted_memory() const { return predicted_; }
   kernels::Kernels& kernels() { return *kernels_; }
   kernels::Device& device() { return *device_; }
   const spec::LocalTable& table() const { return table_; }
@@ -78,6 +82,7 @@ class Trainer {
   grid::Grid grid_;
   Timers timers_;
   spec::LocalTable table_;
+  spec::StageMemory predicted_;
   kernels::Arena parameters_, gradients_, optimizer_state_, activations_, scratch_;
   kernels::View weights_, gradient_, output_gradient_;
   model::Stage stage_;

@@ -93,7 +93,7 @@ void save_weights(const std::string& path, const spec::StageMap& map, const spec
   const bool writes = grid.world().rank() == 0;
   std::unique_ptr<store::SafetensorsWriter> writer;
   grid.world().agree([&] {
-    if (writes) writer = std::make_unique<store::SafetensorsWriter>(path, store::gpt2_entries(table.parameters));
+    if (writes) writer = store::create_gpt2(path, table.parameters);
   });
   std::vector<float> whole;
   for (const spec::Parameter& parameter : table.parameters) {

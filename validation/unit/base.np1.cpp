@@ -91,6 +91,7 @@ TEST(Units, Texts) {
   EXPECT_EQ(rate_text(12700), "12.7 k");
   EXPECT_EQ(rate_text(999.7), "1.00 k");
   EXPECT_EQ(rate_text(127), "127 ");
+  EXPECT_EQ(rate_text(3.15e23), "315 Z");
 }
 
 TEST(Text, EditDistance) {

@@ -57,7 +57,8 @@ TEST(ConfigRead, OverridesAreReadByTheTypeOfTheKeyAndTheLastWins) {
   const Config c =
       read_config("in.toml", complete,
                   {"run.steps=7", "run.steps = 1_0e1", "run.device=cpu", "run.directory='a=b c'", "parallel.stages=1,2, 5",
-                   "placement.strict=yes", "run.time_limit=1-12:00:00", "optimizer.beta1=0", "run.seed=9223372036854775807"})
+                   "placement.strict=yes", "run.time_limit=1-12:00:00", "optimizer.beta1=0", "run.seed=9223372036854775807"},
+                  Missing::refuse, Unbuilt::allow)
           .config;
   EXPECT_EQ(c.run.steps, 100);
   EXPECT_EQ(c.run.device, "cpu");
@@ -71,7 +72,7 @@ TEST(ConfigRead, OverridesAreReadByTheTypeOfTheKeyAndTheLastWins) {
 
 TEST(ConfigRead, FileForms) {
   const std::string text = complete + "time_limit = \"4h\"\nevaluate_samples = 1e2\nwatchdog = 90\n[parallel]\nstages = [3, 5]\n";
-  const Config c = read_config("in.toml", text, {}).config;
+  const Config c = read_config("in.toml", text, {}, Missing::refuse, Unbuilt::allow).config;
   EXPECT_EQ(c.run.time_limit, 14400);
   EXPECT_EQ(c.run.evaluate_samples, 100);
   EXPECT_EQ(c.run.watchdog, 90);

@@ -72,9 +72,11 @@ TEST_F(Prepare, OneDocumentAText) {
 TEST_F(Prepare, RefusesAndChangesNothing) {
   EXPECT_NE(refusal({at("none.txt"), "--output", at("out")}).find("none.txt"), std::string::npos);
   EXPECT_NE(refusal({at("a.txt"), at("empty.txt"), "--output", at("out")}).find("empty.txt: empty"), std::string::npos);
-  EXPECT_NE(refusal({at("a.txt"), "--output", at("no/folder/out")}).find("No such file or directory"), std::string::npos);
+  EXPECT_NE(refusal({at("a.txt"), "--output", at("a.txt/out")}).find("cannot make the folder"), std::string::npos);
   EXPECT_NE(refusal({at("a.txt"), "--output", at("out"), "--tokenizer", "gpt2:x"}).find("only bytes is built"),
             std::string::npos);
+  for (const std::string& no_prefix : {std::string(), at("new/"), at("out.bin"), at("out.idx")})
+    EXPECT_NE(refusal({at("a.txt"), "--output", no_prefix}).find("expected a prefix"), std::string::npos) << no_prefix;
   EXPECT_NE(refusal({at("a.txt")}).find("--output"), std::string::npos);
   EXPECT_NE(refusal({"--output", at("out")}).find("TEXT"), std::string::npos);
   EXPECT_NE(refusal({folder_, "--output", at("out")}).find("not a regular file"), std::string::npos);

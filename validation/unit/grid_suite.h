@@ -254,7 +254,7 @@ TEST(World, knows_its_node) {
 TEST(Topology, rank_0_gets_every_ranks_place) {
   const Shape shape{world().size(), 1, 1};
   Grid grid(world(), shape, {});
-  const auto places = grid::gather_places(world(), grid, "device of rank " + std::to_string(world().rank()));
+  const auto places = grid::gather_places(world(), grid.shape(), "device of rank " + std::to_string(world().rank()));
   ASSERT_EQ(std::ssize(places), world().rank() == 0 ? world().size() : 0);
   for (int r = 0; r < std::ssize(places); ++r) {
     const auto& place = places[static_cast<std::size_t>(r)];

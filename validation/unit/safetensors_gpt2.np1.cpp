@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "base/error.h"
 #include "store/gpt2_names.h"
@@ -101,8 +102,6 @@ TEST_F(Gpt2, NamesShapesAndLayoutsAreHuggingFaces) {
     EXPECT_EQ(found.name, names[i].name);
     EXPECT_EQ(found.shape, names[i].shape) << found.name;
     EXPECT_EQ(found.transposed, names[i].transposed) << found.name;
-    EXPECT_EQ(gpt2_entries(list)[i].name, names[i].name);
-    EXPECT_EQ(gpt2_entries(list)[i].shape, names[i].shape);
   }
   EXPECT_EQ(gpt2_name({"layers.12.mlp.up.bias", {24}, {}, 12, false, {}}).name, "h.12.mlp.c_fc.bias");
   EXPECT_THROW(gpt2_name({"layers.0.mlp.gate.weight", {24, 6}, {}, 0, false, {}}), base::Error);
@@ -139,13 +138,13 @@ TEST_F(Gpt2, WholeParametersGoBackToTheOrderOfTheFile) {
   const std::string original = write("");
   const std::string copy = original + ".copy";
   const Gpt2Weights weights(original, parameters());
-  SafetensorsWriter writer(copy, gpt2_entries(parameters()));
+  const auto writer = create_gpt2(copy, parameters());
   for (const auto& one : parameters()) {
     std::vector<float> values(static_cast<std::size_t>(elements_of(one.shape)));
     weights.read(one, slice(Shape(one.shape.size(), 0), one.shape), values.data());
-    write_gpt2(writer, one, values);
+    write_gpt2(*writer, one, values);
   }
-  writer.finish();
+  writer->finish();
   const SafetensorsReader before(original), after(copy);
   ASSERT_EQ(after.tensors().size(), before.tensors().size());
   for (const SafetensorsTensor& tensor : before.tensors()) {
@@ -161,6 +160,34 @@ TEST_F(Gpt2, PassesOverBuffersAndTheTiedHead) {
   entries_.push_back({"h.0.attn.masked_bias", {}});
   entries_.push_back({"lm_head.weight", {7, 6}});
   for (const std::string prefix : {"", "transformer."}) EXPECT_NO_THROW(Gpt2Weights(write(prefix), parameters()));
+}
+
+TEST_F(Gpt2, RefusesAnOutputLayerOfItsOwn) {
+  const std::string path = write("");
+  SafetensorsWriter writer(path + ".untied", {{"wte.weight", {7, 6}}, {"lm_head.weight", {7, 6}}});
+  std::vector<float> values(42, 1.0f);
+  writer.write("wte.weight", values.data(), 42);
+  values[41] = 2;
+  writer.write("lm_head.weight", values.data(), 42);
+  writer.finish();
+  const std::vector<spec::Parameter> only = {parameters().front()};
+  EXPECT_THROW(Gpt2Weights(path + ".untied", only), base::Error);
+}
+
+TEST_F(Gpt2, HoldsTheNumberOfHeadsAgainstMetadataOrConfig) {
+  const std::string path = write("");  // of 3 heads; nobody says so
+  EXPECT_NO_THROW(Gpt2Weights(path, parameters()));
+  const std::string config = folder_ + "/config.json";
+  std::ofstream(config) << R"({"n_head": 3})";
+  EXPECT_NO_THROW(Gpt2Weights(path, parameters()));
+  std::ofstream(config) << R"({"n_head": 2})";
+  EXPECT_THROW(Gpt2Weights(path, parameters()), base::Error);
+  const std::string noted = folder_ + "/noted";
+  const auto writer = create_gpt2(noted, parameters());
+  for (const auto& one : parameters()) write_gpt2(*writer, one, std::vector<float>(elements_of(one.shape)));
+  writer->finish();
+  EXPECT_EQ(SafetensorsReader(noted).metadata().at("heads"), "3");
+  EXPECT_NO_THROW(Gpt2Weights(noted, parameters())) << "the file's own word counts before config.json";
 }
 
 TEST_F(Gpt2, ListsEveryMisfitAtOnce) {
@@ -180,7 +207,8 @@ TEST_F(Gpt2, ListsEveryMisfitAtOnce) {
                   "  transformer.wte.weight: expected [7, 6] of F32, F16, BF16 or F64, found [8, 6] of F32\n"
                   "  lm_head.weight: expected [7, 6] of F32, F16, BF16 or F64, found [9, 6] of F32\n"
                   "  transformer.h.0.ln_2.bias: expected [6], found none\n"
-                  "  transformer.h.1.ln_1.weight: expected none, found [6]");
+                  "  transformer.h.1.ln_1.weight: expected none, found [6]\n"
+                  "its own model.layers = 2, model.hidden = 6, model.sequence = 5, model.vocabulary = 8");
   }
 }
 

@@ -7,6 +7,7 @@
 #include "kernels/device.h"
 #include "train/executor.h"
 #include "train/initialize.h"
+#include "train/layout.h"
 #include "train/optimizer.h"
 
 namespace trireme::train {

@@ -1,0 +1,3 @@
+#include "validation/unit/spec_memory_suite.h"
+
+TRIREME_TEST_MAIN(4)
