@@ -43,6 +43,9 @@ MpiCommunicator::MpiCommunicator(MPI_Comm comm, Progress& progress, TrafficTable
   int found = 0;
   TRIREME_MPI(MPI_Comm_get_attr(comm_, MPI_TAG_UB, &limit, &found));
   tags_ = found ? *limit & ~1 : 32766;
+  queue_.reserve(usual_calls);
+  requests_.reserve(usual_calls);
+  statuses_.reserve(usual_calls);
   progress_.add(*this);
 }
 
@@ -114,6 +117,10 @@ void MpiCommunicator::enqueue_transfer(Operation operation) {
 void MpiCommunicator::push(Operation operation) {
   if (head_ == queue_.size()) {
     queue_.clear();
+    head_ = 0;
+  }
+  if (queue_.size() == queue_.capacity() && head_ > 0) {  // never empty, perhaps: what is done makes room
+    queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(head_));
     head_ = 0;
   }
   operation.ticket = issued_ + 1;

@@ -34,6 +34,7 @@ class MpiCommunicator final : public Communicator, private Pollable {
 
   std::int64_t scratch_bytes() const { return static_cast<std::int64_t>(scratch_.size()); }
   static constexpr std::int64_t scratch_limit = std::int64_t{16} << 20;    // bytes
+  static constexpr std::size_t usual_calls = 64;                           // in flight at most, before a queue grows
   static constexpr std::int64_t transfer_limit = std::int64_t{256} << 20;  // bytes of one MPI message
 
  private:

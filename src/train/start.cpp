@@ -18,7 +18,8 @@ int checked_threads(const config::Config& config, grid::World& world) {
   const int share = grid::cores_of_rank(world), cores = static_cast<int>(grid::allowed_cores().size());
   world.agree([&] {
     if (config.run.threads > cores)
-      base::refuse("error: run.threads = {}: a rank on {} may use {} cores; nearest: {}", config.run.threads, world.host(), cores, cores);
+      base::refuse("error: run.threads = {}: a rank on {} may use {} cores; nearest: {}", config.run.threads, world.host(), cores,
+                   cores);
   });
   return config.run.threads > 0 ? static_cast<int>(config.run.threads) : share;
 }
@@ -45,9 +46,10 @@ void check_memory(const Start& start, grid::World& world, double available) {
     const int stage = coordinates_of(start.shape, world.rank()).pipeline;
     const double needed = static_cast<double>(start.memory[stage].total());
     if (available > 0 && needed > available)
-      base::refuse("error: a rank of stage {} needs {}; {} has {} for each of its {} ranks. Raise parallel.tensor or "
-                   "parallel.pipeline, lower batch.micro, or use more nodes; trireme check shows memory by class and stage",
-                   stage, base::bytes_text(needed), world.host(), base::bytes_text(available), world.node_size());
+      base::refuse(
+          "error: a rank of stage {} needs {}; {} has {} for each of its {} ranks. Raise parallel.tensor or "
+          "parallel.pipeline, lower batch.micro, or use more nodes; trireme check shows memory by class and stage",
+          stage, base::bytes_text(needed), world.host(), base::bytes_text(available), world.node_size());
   });
 }
 

@@ -15,7 +15,7 @@ namespace trireme::train {
 struct Start {
   OpenedSources opened;
   std::optional<store::Gpt2Weights> initial;
-  int threads = 1;                        // of a rank
+  int threads = 1;  // of a rank
   grid::Shape shape;
   std::vector<grid::Place> places;        // of every rank, on rank 0
   bool shares_cores = false;              // more threads than cores on rank 0's node
