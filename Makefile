@@ -59,7 +59,7 @@ bench: deps  ## rates of matrix products, of each kernel, of a whole step, in on
 	@$(MAKE) $(jobs) --no-print-directory $(benches)
 	$(MPIEXEC) -n 1 $B/bench/kernels threads=1
 	$(MPIEXEC) -n 1 $B/bench/step threads=1
-	$(MPIEXEC) -n 4 $B/bench/bubble
+	for p in 2 4 8; do $(MPIEXEC) -n $$p $B/bench/bubble; done
 lint: deps  ## format, what may include what, every header by itself
 	@MPICXX="$(MPICXX)" FLAGS="$(FLAGS)" .ci/lint
 format:  ## rewrite the sources in the project's format

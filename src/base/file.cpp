@@ -73,6 +73,8 @@ std::string read_file(const std::string& path) {
 
 void write_file_atomically(const std::string& path, std::string_view content) {
   const std::string temporary = path + ".partial";
+  if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path) && !std::filesystem::is_directory(path))
+    fail("{}: a device or the like, which is not replaced", path);
   try {
     write_and_sync(temporary, content);
     if (std::rename(temporary.c_str(), path.c_str()) != 0) fail("{}: cannot replace: {}", path, std::strerror(errno));

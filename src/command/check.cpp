@@ -145,7 +145,7 @@ std::string memory_text(const Facts& facts) {
 }
 
 std::string traffic_text(const Facts& facts) {
-  std::string text = "sent by a rank in a step, by stage:\n  stage  ";
+  std::string text = "sent by a rank in a training step at most, by stage (losses, norms and evaluations apart):\n  stage  ";
   for (const auto& [name, bytes] : facts.traffic.front().kinds()) text += fmt::format("{:>16}", name);
   text += "\n";
   for (std::size_t stage = 0; stage < facts.traffic.size(); ++stage) {
@@ -174,8 +174,8 @@ std::string text_of(const Facts& facts) {
   text += memory_text(facts);
   text += train::flops_line(facts.config);
   text += run_text(facts);
-  text +=
-      fmt::format("bubble by formula: (p-1)/(v m) = {:.4f} of the time of forward + backward\n", bubble_formula(facts.schedule));
+  text += fmt::format("bubble by formula: (p-1)/(v m) = {:.4f} of the time of forward + backward (equal stages, m >= p)\n",
+                      bubble_formula(facts.schedule));
   text += fmt::format("checkpoint: {} = {} bytes (parameters and two moments, fp32)\n",
                       base::bytes_text(static_cast<double>(checkpoint)), checkpoint);
   return text + traffic_text(facts);

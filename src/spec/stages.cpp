@@ -34,7 +34,7 @@ std::vector<std::int64_t> balanced_cut(const config::Model& model, int count) {
   best[0][0] = {0, 0, 0};
   for (int c = 0; c < count; ++c)
     for (int placed = 0; placed <= l; ++placed)
-      for (int n = 1; placed + n <= l; ++n) {
+      for (int n = count > 1 && (c == 0 || c == count - 1) ? 0 : 1; placed + n <= l; ++n) {
         const Best& from = best[c][placed];
         const double added = cost(chunk_at(c, count, placed, n), model);
         const Best candidate{std::max(from.maximum, added), from.squares + added * added, n};

@@ -21,7 +21,8 @@ struct StageMap {
 };
 
 /// parallel.stages when given, else the cut whose costliest model chunk is cheapest, embedding and output layer counted (costs
-/// in FLOPs, flops.h); every chunk then holds a layer at least.
+/// in FLOPs, flops.h); every chunk then holds a
+/// layer at least, but the first and the last, which may hold the embedding or the output layer alone.
 /// The sum of the layers is that of the model, or std::logic_error.
 StageMap make_stage_map(const config::Model& model, const config::Parallel& parallel);
 

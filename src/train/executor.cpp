@@ -108,6 +108,7 @@ double PipelineExecutor::forward(const Run& run, const Action& action) {
   }
   const auto first = static_cast<std::uint64_t>(run.batches.first_sample(run.step, action.microbatch));
   const model::Microbatch microbatch{first, state.inputs, state.targets};
+  if (run.training) peak_alive_ = std::max(peak_alive_, ++alive_);
   const Timers::Scope scope(parts_.timers, run.training ? Work::forward : Work::evaluation);
   return run.training ? parts_.stage.forward(action.chunk, index, microbatch, run.loss_scale)
                       : parts_.stage.evaluate(action.chunk, index, microbatch);
@@ -117,6 +118,7 @@ void PipelineExecutor::backward(const Run& run, const Action& action) {
   const bool last = action.microbatch == run.program.schedule.microbatches - 1;  // backward passes run in order
   const int index = slot_of(action.chunk, action.microbatch);
   settle(slots_[action.chunk][index].gradient_received);
+  --alive_;
   const Timers::Scope scope(parts_.timers, Work::backward);
   parts_.stage.backward(action.chunk, index, [&](int layer) {
     if (last) parts_.gradients.layer_done(layer);

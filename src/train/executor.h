@@ -43,6 +43,9 @@ class PipelineExecutor {
   /// The same sum without gradients and dropout, for the program's forward passes of `step`'s samples.
   double evaluate(const Program& program, Batches& batches, std::int64_t step);
 
+  /// The most activations alive at once in training so far, each of one microbatch and chunk, from forward to backward.
+  int peak_activations() const { return peak_alive_; }
+
  private:
   /// A transfer from or into a slot's buffer, to be waited for before the buffer is written or read.
   struct InFlight {
@@ -65,6 +68,7 @@ class PipelineExecutor {
   Parts parts_;
   std::vector<std::vector<SlotState>> slots_;  // [v][slots]
   std::vector<std::int32_t> inputs_, targets_;
+  int alive_ = 0, peak_alive_ = 0;
 };
 
 }  // namespace trireme::train

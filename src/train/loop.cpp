@@ -18,16 +18,23 @@
 namespace trireme::train {
 namespace {
 
+/// What was measured before the model's memory was taken.
+struct Machine {
+  double begin = 0;       // of the run, on the clock of now()
+  double peak_flops = 0;  // a rank: matrix products, the mean over the ranks
+  std::int64_t resident_before = 0;
+};
+
 /// The run from its first step to its last; `folder` on rank 0 only.
 class Loop {
  public:
-  Loop(grid::World& world, const config::Config& config, const Start& start, Trainer& trainer, RunFolder* folder, double begin)
-      : world_(world), config_(config), start_(start), trainer_(trainer), folder_(folder), begin_(begin) {}
+  Loop(grid::World& world, const config::Config& config, const Start& start, Trainer& trainer, RunFolder* folder,
+       const Machine& machine)
+      : world_(world), config_(config), start_(start), trainer_(trainer), folder_(folder), machine_(machine) {}
 
   void run();
 
  private:
-  void open();
   StepRecord step(std::int64_t k);
   void log(const StepRecord& record);
   void stop(base::Exit status, const std::string& why);
@@ -43,24 +50,12 @@ class Loop {
   const Start& start_;
   Trainer& trainer_;
   RunFolder* folder_;
-  double begin_;
+  Machine machine_;
   std::optional<MetricsFile> metrics_;
   std::optional<base::Error> lost_;
-  double peak_flops_ = 0;
+  std::int64_t resident_first_step_ = 0;
   double pace_ = 0;  // seconds a step, without evaluation; the first step left out once there are others
 };
-
-void Loop::open() {
-  world_.barrier();
-  peak_flops_ = world_.sum(measure_peak_flops(trainer_.kernels())) / world_.size();
-  world_.agree([&] {
-    if (!folder_) return;
-    metrics_.emplace(folder_->file("metrics.csv"));
-    folder_->print(
-        fmt::format("peak a rank: {}FLOP/s with {} thread{}: fp32 matrix products, measured now on all ranks at once\n\n",
-                    base::rate_text(peak_flops_), start_.threads, start_.threads == 1 ? "" : "s"));
-  });
-}
 
 StepRecord Loop::step(std::int64_t k) {
   const double begin = now();
@@ -95,7 +90,7 @@ void Loop::log(const StepRecord& record) {
   if (!folder_) return;
   keep_going([&] { metrics_->append(record); });
   const double left = pace_ * static_cast<double>(config_.run.steps - record.step);
-  folder_->print(step_line(record, config_.run.steps, peak_flops_, left));
+  folder_->print(step_line(record, config_.run.steps, machine_.peak_flops, left));
 }
 
 /// Every rank, with equal arguments; does not return.
@@ -119,10 +114,13 @@ void Loop::stop_if_copies_differ(std::int64_t step) {
 }
 
 void Loop::run() {
-  open();
+  world_.agree([&] {
+    if (folder_) metrics_.emplace(folder_->file("metrics.csv"));
+  });
   StepRecord record;
   for (std::int64_t k = 0; k < config_.run.steps; ++k) {
     record = step(k);
+    if (k == 0) resident_first_step_ = resident_memory();
     const auto every = config_.run.evaluate_every;
     if (every > 0 && record.result.finite() && (record.step % every == 0 || record.step == config_.run.steps))
       record.validation_loss = trainer_.evaluate();
@@ -138,7 +136,8 @@ void Loop::run() {
 
 /// The weights are saved whatever becomes of the records.
 void Loop::finish(const StepRecord& last) {
-  const RankTable table = gather_ranks(trainer_, now() - begin_, world_);
+  const ProcessFacts process{now() - machine_.begin, machine_.resident_before, resident_first_step_, peak_resident_memory()};
+  const RankTable table = gather_ranks(trainer_, process, world_);
   if (folder_) {
     keep_going([&] { folder_->write("summary.json", summary_json(table, config_, start_.shape, last)); });
     folder_->print("\n" + end_table(table, trainer_.schedule(), start_));
@@ -163,6 +162,17 @@ std::unique_ptr<RunFolder> open_folder(grid::World& world, const config::Resolve
   return folder;
 }
 
+/// The products come first: they fault in what the libraries need, so that resident memory grows by the model's alone afterwards.
+Machine measure_machine(grid::World& world, kernels::Kernels& kernels, const Start& start, double begin, RunFolder* folder) {
+  world.barrier();
+  const double peak = world.sum(measure_peak_flops(kernels)) / world.size();
+  if (folder)
+    folder->print(
+        fmt::format("peak a rank: {}FLOP/s with {} thread{}: fp32 matrix products, measured now on all ranks at once\n\n",
+                    base::rate_text(peak), start.threads, start.threads == 1 ? "" : "s"));
+  return {begin, peak, resident_memory()};
+}
+
 }  // namespace
 
 void run_training(grid::World& world, const config::Resolved& resolved, const std::string& banner) {
@@ -170,9 +180,11 @@ void run_training(grid::World& world, const config::Resolved& resolved, const st
   Start start = check_start(world, resolved);
   const auto folder = open_folder(world, resolved, start, banner);
   try {
+    auto kernels = make_kernels(resolved.config.model, start.threads);
+    const Machine machine = measure_machine(world, *kernels, start, begin, folder.get());
     Trainer trainer(resolved.config, start.threads, world, std::move(start.opened.sources),
-                    start.initial ? &*start.initial : nullptr);
-    Loop(world, resolved.config, start, trainer, folder.get(), begin).run();
+                    start.initial ? &*start.initial : nullptr, std::move(kernels));
+    Loop(world, resolved.config, start, trainer, folder.get(), machine).run();
     if (folder) folder->write_status("0 done");
   } catch (const grid::Agreed& end) {
     if (folder) folder->write_status(fmt::format("{} {}", static_cast<int>(end.status), end.message));

@@ -1,6 +1,7 @@
 #include "train/machine.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <string>
@@ -28,6 +29,13 @@ double available_memory() {
   while (file >> word)
     if (word == "MemAvailable:" && file >> kib) return kib * 1024;
   return 0;
+}
+
+std::int64_t resident_memory() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t pages = 0, resident = 0;
+  file >> pages >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
 }
 
 std::int64_t peak_resident_memory() {

@@ -13,7 +13,8 @@ double measure_peak_flops(kernels::Kernels& kernels);
 /// Bytes of the node's memory that new allocations could get (MemAvailable); 0 where the system does not say.
 double available_memory();
 
-/// The largest resident memory of this process so far, bytes.
+/// Resident memory of this process, bytes: now, and the largest so far.
+std::int64_t resident_memory();
 std::int64_t peak_resident_memory();
 
 }  // namespace trireme::train

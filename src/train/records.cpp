@@ -29,8 +29,14 @@ void MetricsFile::append(const StepRecord& r) {
 
 namespace {
 
-std::vector<RankColumn> rank_columns(const Trainer& trainer, const grid::TrafficTable& traffic, double seconds) {
-  std::vector<RankColumn> columns = {{"run_seconds", "all", seconds}};
+std::vector<RankColumn> rank_columns(const Trainer& trainer, const grid::TrafficTable& traffic, const ProcessFacts& process) {
+  std::vector<RankColumn> columns = {
+      {"run_seconds", "all", process.seconds},
+      {"resident_bytes", "before_arenas", static_cast<double>(process.resident_before)},
+      {"resident_bytes", "after_first_step", static_cast<double>(process.resident_first_step)},
+      {"resident_bytes", "peak", static_cast<double>(process.resident_peak)},
+      {"activations_alive", "peak", static_cast<double>(trainer.peak_activations())},
+  };
   for (std::size_t k = 0; k < grid::traffic_names.size(); ++k) {
     const grid::TrafficCount& count = traffic.kinds[k];
     const std::string name(grid::traffic_names[k]);
@@ -54,8 +60,8 @@ std::vector<RankColumn> rank_columns(const Trainer& trainer, const grid::Traffic
 
 }  // namespace
 
-RankTable gather_ranks(const Trainer& trainer, double seconds, grid::World& world) {
-  RankTable table{rank_columns(trainer, world.traffic(), seconds), {}};
+RankTable gather_ranks(const Trainer& trainer, const ProcessFacts& process, grid::World& world) {
+  RankTable table{rank_columns(trainer, world.traffic(), process), {}};
   const std::size_t count = table.columns.size();
   std::vector<double> own, all(count * world.size());
   for (const RankColumn& column : table.columns) own.push_back(column.value);

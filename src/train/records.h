@@ -47,8 +47,15 @@ struct RankTable {
   std::vector<std::vector<double>> values;  // [ranks][columns]
 };
 
-/// Every rank; all return the same. `seconds`: of the whole run so far.
-RankTable gather_ranks(const Trainer& trainer, double seconds, grid::World& world);
+/// This process, which no other part of the program knows.
+struct ProcessFacts {
+  double seconds = 0;  // of the whole run so far
+  // Resident memory, bytes: before the arenas were taken, after the first step, and the largest so far.
+  std::int64_t resident_before = 0, resident_first_step = 0, resident_peak = 0;
+};
+
+/// Every rank; all return the same.
+RankTable gather_ranks(const Trainer& trainer, const ProcessFacts& process, grid::World& world);
 
 /// Text of summary.json: the run, as its last step left it, and a row a rank.
 std::string summary_json(const RankTable& table, const config::Config& config, const grid::Shape& shape, const StepRecord& last);

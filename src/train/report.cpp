@@ -100,7 +100,7 @@ std::string step_line(const StepRecord& r, std::int64_t steps, double peak_flops
   const double flops = r.hardware_tflops * 1e12;
   const std::string validation = r.validation_loss ? fmt::format("  validation {:.4f}", *r.validation_loss) : "";
   return fmt::format(
-      "step {:>{}}/{}  loss {:.4f}{}  lr {:.2e}  grad {:.3f}  {:.0f} ms  {}tok/s  {}FLOP/s/rank {:.0f} %  mem {}  eta {}\n",
+      "step {:>{}}/{}  loss {:.4f}{}  lr {:.2e}  grad {:.3f}  {:.0f} ms  {}tok/s  {}FLOP/s/rank {:.0f} %  rss {}  eta {}\n",
       r.step, std::to_string(steps).size(), steps, r.result.loss, validation, r.result.learning_rate, r.result.gradient_norm,
       r.seconds * 1e3, base::rate_text(r.tokens_per_second), base::rate_text(flops), 100 * flops / peak_flops,
       base::bytes_text(static_cast<double>(r.peak_memory_bytes)), base::time_text(seconds_left));

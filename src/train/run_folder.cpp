@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -35,6 +36,17 @@ int try_lock(const std::string& path, int flags) {
   return -1;
 }
 
+/// Whether there is anything in the folder that no run leaves behind, not even one that ended in its start.
+bool holds_other_things(const std::string& path) {
+  const std::set<std::string> ours = {"config.toml", "topology.tsv", "log.txt", "metrics.csv", "summary.json", "status", "lock"};
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(path, ignored)) {
+    const fs::path name = entry.path().filename();
+    if (!ours.contains(name.extension() == ".partial" ? name.stem().string() : name.string())) return true;
+  }
+  return false;
+}
+
 [[noreturn]] void refuse_held(const std::string& path) {
   base::refuse("run.directory = \"{}\": another run holds this folder ({}); wait for it, or choose another folder", path,
                base::read_file(path + "/lock"));
@@ -50,7 +62,7 @@ void check_run_folder(const std::string& path, const std::string& input) {
   if (!fs::is_directory(existing, ignored)) base::refuse("run.directory = \"{}\": {} is not a folder", path, existing.string());
   if (access(existing.c_str(), W_OK | X_OK) != 0)
     base::refuse("run.directory = \"{}\": cannot write in {}: {}", path, existing.string(), std::strerror(errno));
-  if (fs::exists(path, ignored) && !fs::is_empty(path, ignored) && !fs::exists(path + "/status", ignored))
+  if (fs::exists(path, ignored) && !fs::exists(path + "/status", ignored) && holds_other_things(path))
     base::refuse("run.directory = \"{}\": this folder holds other things than a run; choose a new or an empty one", path);
   if (fs::equivalent(path + "/config.toml", input, ignored))
     base::refuse(
@@ -68,6 +80,11 @@ void check_output_file(const std::string& key, const std::string& path) {
   if (!fs::is_directory(parent, ignored)) base::refuse("{} = \"{}\": there is no folder {}", key, path, parent.string());
   if (access(parent.c_str(), W_OK | X_OK) != 0)
     base::refuse("{} = \"{}\": cannot write in {}: {}", key, path, parent.string(), std::strerror(errno));
+  const std::string trial = path + ".partial";
+  const int file = open(trial.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (file < 0) base::refuse("{} = \"{}\": cannot be made: {}", key, path, std::strerror(errno));
+  close(file);
+  unlink(trial.c_str());
 }
 
 RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
@@ -92,6 +109,15 @@ RunFolder::~RunFolder() {
 
 void RunFolder::write(const std::string& name, const std::string& content) const {
   base::write_file_atomically(file(name), content);
+}
+
+void RunFolder::write_status(const std::string& text) const noexcept {
+  try {
+    write("status", text + "\n");
+  } catch (const std::exception&) {
+    std::ofstream(file("status"), std::ios::in | std::ios::out)
+        << text.substr(0, text.find(' ')) << " ended\n";  // as long as "running"
+  }
 }
 
 void RunFolder::print(const std::string& text) {

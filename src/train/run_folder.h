@@ -28,8 +28,9 @@ class RunFolder {
   void write(const std::string& name, const std::string& content) const;
   /// To standard output and log.txt.
   void print(const std::string& text);
-  /// Replaces the file `status`: how the run ended, or "running", which stays when it is killed.
-  void write_status(const std::string& text) const { write("status", text + "\n"); }
+  /// Replaces the file `status`: how the run ended, or "running", which stays when it is killed. On a full disk in place, where
+  /// the old text makes room; never an error.
+  void write_status(const std::string& text) const noexcept;
 
  private:
   std::string path_;

@@ -68,19 +68,19 @@ Start check_start(grid::World& world, const config::Resolved& resolved) {
   const config::Config& config = resolved.config;
   Start start;
   start.threads = checked_threads(config, world);
+  start.shape = grid_shape(config, world.size());
+  start.memory = predict_memory(config, spec::make_stage_map(config.model, config.parallel), world.size());
+  const double available = available_memory() / world.node_size();
+  check_memory(start, world, available);
+  start.available_bytes = -world.largest(-available);
   start.opened = open_sources(config, world);
   start.initial = open_initial(config, world);
   check_outputs(resolved, world);
-  start.shape = grid_shape(config, world.size());
   start.places = gather_places(world, start.shape, kernels::make_cpu_device()->name());
   start.shares_cores = shares_cores(start.places, start.threads);
   world.agree([&] {
     if (config.placement.strict) refuse_split_tensor_groups(start.places, start.shape);
   });
-  start.memory = predict_memory(config, spec::make_stage_map(config.model, config.parallel), world.size());
-  const double available = available_memory() / world.node_size();
-  check_memory(start, world, available);
-  start.available_bytes = -world.largest(-available);
   return start;
 }
 

@@ -35,10 +35,6 @@ Batches make_batches(const config::Config& config, const data::TokenSource& sour
           BatchPlan{global, config.batch.micro, m, grid.at().data}, config.model.sequence};
 }
 
-std::unique_ptr<kernels::Kernels> cpu_kernels(const config::Model& model, int threads) {
-  return kernels::make_cpu_kernels({threads, model.sequence, model.hidden / model.heads});
-}
-
 model::Environment environment(const config::Config& config, kernels::Kernels& kernels, grid::Grid& grid) {
   return {.kernels = kernels,
           .tensor = grid.tensor(),
@@ -62,6 +58,10 @@ kernels::View take_output_gradient(const spec::LocalTable& table, const spec::St
 
 }  // namespace
 
+std::unique_ptr<kernels::Kernels> make_kernels(const config::Model& model, int threads) {
+  return kernels::make_cpu_kernels({threads, model.sequence, model.hidden / model.heads});
+}
+
 bool StepResult::finite() const { return std::isfinite(loss) && std::isfinite(gradient_norm); }
 
 Trainer::Trainer(const config::Config& config, int threads, grid::World& world, Sources sources,
@@ -69,7 +69,7 @@ Trainer::Trainer(const config::Config& config, int threads, grid::World& world, 
     : config_(config),
       sources_(std::move(sources)),
       device_(kernels::make_cpu_device()),
-      kernels_(kernels ? std::move(kernels) : cpu_kernels(config.model, threads)),
+      kernels_(kernels ? std::move(kernels) : make_kernels(config.model, threads)),
       map_(spec::make_stage_map(config.model, config.parallel)),
       channels_(channels_of(config, world.size())),
       training_(make_program(make_schedule(config, config.batch.global, world.size()), channels_)),

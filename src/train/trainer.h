@@ -33,10 +33,13 @@ struct Sources {
   std::unique_ptr<data::TokenSource> training, validation;
 };
 
+/// The CPU backend, with scratch for the model.
+std::unique_ptr<kernels::Kernels> make_kernels(const config::Model& model, int threads);
+
 class Trainer {
  public:
   /// Every rank, with equal arguments that were checked (config/check.h). Makes the grid, then takes all memory, then sets the
-  /// initial weights. `initial` overrides the random ones; `kernels` what computes, by default the CPU backend.
+  /// initial weights. `initial` overrides the random ones; `kernels` what computes, by default make_kernels.
   Trainer(const config::Config& config, int threads, grid::World& world, Sources sources, const store::Gpt2Weights* initial,
           std::unique_ptr<kernels::Kernels> kernels = nullptr);
 
@@ -59,6 +62,7 @@ class Trainer {
   Timers& timers() { return timers_; }
   const schedule::Schedule& schedule() const { return training_.schedule; }
   std::vector<const kernels::Arena*> arenas() const;
+  int peak_activations() const { return executor_.peak_activations(); }
   /// What was known before anything was taken: bytes of this rank by class, the arenas first and in their order.
   const spec::StageMemory& predicted_memory() const { return predicted_; }
   kernels::Kernels& kernels() { return *kernels_; }

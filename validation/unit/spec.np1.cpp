@@ -103,12 +103,12 @@ double chunk_cost(const config::Model& m, std::int64_t layers, bool last) {
   return static_cast<double>(layers) * layer_flops(m) + (last ? head_flops(m) : 0);
 }
 
-/// The least possible cost of the costliest chunk, over all cuts with a layer in each.
-double best_bottleneck(const config::Model& m, std::int64_t layers, int chunks) {
+/// The least possible cost of the costliest chunk, over all cuts with a layer in each but the first and the last.
+double best_bottleneck(const config::Model& m, std::int64_t layers, int chunks, bool first = true) {
   if (chunks == 1) return chunk_cost(m, layers, true);
   double best = INFINITY;
-  for (std::int64_t n = 1; layers - n >= chunks - 1; ++n)
-    best = std::min(best, std::max(chunk_cost(m, n, false), best_bottleneck(m, layers - n, chunks - 1)));
+  for (std::int64_t n = first ? 0 : 1; layers - n >= chunks - 2; ++n)
+    best = std::min(best, std::max(chunk_cost(m, n, false), best_bottleneck(m, layers - n, chunks - 1, false)));
   return best;
 }
 
@@ -123,7 +123,7 @@ TEST(StageMaps, BalanceTheCostliestChunk) {
         for (int r = 0; r < p; ++r) {
           const Chunk& c = map.of_stage[r].at(0);
           EXPECT_EQ(c.first_layer, next);
-          EXPECT_GE(c.layers, 1);
+          EXPECT_GE(c.layers, r == 0 || r == p - 1 ? 0 : 1);
           EXPECT_EQ(c.embedding, r == 0);
           EXPECT_EQ(c.head, r == p - 1);
           next += c.layers;
