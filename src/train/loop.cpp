@@ -22,7 +22,6 @@ namespace {
 struct Machine {
   double begin = 0;       // of the run, on the clock of now()
   double peak_flops = 0;  // a rank: matrix products, the mean over the ranks
-  std::int64_t resident_before = 0;
 };
 
 /// The run from its first step to its last; `folder` on rank 0 only.
@@ -53,7 +52,7 @@ class Loop {
   Machine machine_;
   std::optional<MetricsFile> metrics_;
   std::optional<base::Error> lost_;
-  std::int64_t resident_first_step_ = 0;
+  std::int64_t private_first_step_ = 0;
   double pace_ = 0;  // seconds a step, without evaluation; the first step left out once there are others
 };
 
@@ -120,7 +119,7 @@ void Loop::run() {
   StepRecord record;
   for (std::int64_t k = 0; k < config_.run.steps; ++k) {
     record = step(k);
-    if (k == 0) resident_first_step_ = resident_memory();
+    if (k == 0) private_first_step_ = private_memory();
     const auto every = config_.run.evaluate_every;
     if (every > 0 && record.result.finite() && (record.step % every == 0 || record.step == config_.run.steps))
       record.validation_loss = trainer_.evaluate();
@@ -136,7 +135,7 @@ void Loop::run() {
 
 /// The weights are saved whatever becomes of the records.
 void Loop::finish(const StepRecord& last) {
-  const ProcessFacts process{now() - machine_.begin, machine_.resident_before, resident_first_step_, peak_resident_memory()};
+  const ProcessFacts process{now() - machine_.begin, trainer_.private_before_arenas(), private_first_step_, private_memory()};
   const RankTable table = gather_ranks(trainer_, process, world_);
   if (folder_) {
     keep_going([&] { folder_->write("summary.json", summary_json(table, config_, start_.shape, last)); });
@@ -162,7 +161,7 @@ std::unique_ptr<RunFolder> open_folder(grid::World& world, const config::Resolve
   return folder;
 }
 
-/// The products come first: they fault in what the libraries need, so that resident memory grows by the model's alone afterwards.
+/// The products come first: they fault in what the libraries need, so that private memory grows by the model's alone afterwards.
 Machine measure_machine(grid::World& world, kernels::Kernels& kernels, const Start& start, double begin, RunFolder* folder) {
   world.barrier();
   const double peak = world.sum(measure_peak_flops(kernels)) / world.size();
@@ -170,7 +169,7 @@ Machine measure_machine(grid::World& world, kernels::Kernels& kernels, const Sta
     folder->print(
         fmt::format("peak a rank: {}FLOP/s with {} thread{}: fp32 matrix products, measured now on all ranks at once\n\n",
                     base::rate_text(peak), start.threads, start.threads == 1 ? "" : "s"));
-  return {begin, peak, resident_memory()};
+  return {begin, peak};
 }
 
 }  // namespace

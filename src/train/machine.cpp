@@ -1,7 +1,6 @@
 #include "train/machine.h"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <string>
@@ -22,21 +21,23 @@ double measure_peak_flops(kernels::Kernels& kernels) {
   return products * 2.0 * n * n * n / (now() - begin);
 }
 
-double available_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string word;
-  double kib = 0;
-  while (file >> word)
-    if (word == "MemAvailable:" && file >> kib) return kib * 1024;
+namespace {
+
+/// The number behind `word` in a file of /proc that counts KiB, as bytes; 0 where there is none.
+std::int64_t kib_of(const char* path, const std::string& word) {
+  std::ifstream file(path);
+  std::string next;
+  std::int64_t kib = 0;
+  while (file >> next)
+    if (next == word && file >> kib) return kib * 1024;
   return 0;
 }
 
-std::int64_t resident_memory() {
-  std::ifstream file("/proc/self/statm");
-  std::int64_t pages = 0, resident = 0;
-  file >> pages >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
-}
+}  // namespace
+
+double available_memory() { return static_cast<double>(kib_of("/proc/meminfo", "MemAvailable:")); }
+
+std::int64_t private_memory() { return kib_of("/proc/self/status", "RssAnon:"); }
 
 std::int64_t peak_resident_memory() {
   rusage usage{};

@@ -13,8 +13,10 @@ double measure_peak_flops(kernels::Kernels& kernels);
 /// Bytes of the node's memory that new allocations could get (MemAvailable); 0 where the system does not say.
 double available_memory();
 
-/// Resident memory of this process, bytes: now, and the largest so far.
-std::int64_t resident_memory();
+/// Resident memory of this process that no file backs, bytes: what it allocated and touched, mapped token files apart.
+std::int64_t private_memory();
+
+/// The largest resident memory of this process so far, bytes; mapped files count.
 std::int64_t peak_resident_memory();
 
 }  // namespace trireme::train

@@ -32,9 +32,9 @@ namespace {
 std::vector<RankColumn> rank_columns(const Trainer& trainer, const grid::TrafficTable& traffic, const ProcessFacts& process) {
   std::vector<RankColumn> columns = {
       {"run_seconds", "all", process.seconds},
-      {"resident_bytes", "before_arenas", static_cast<double>(process.resident_before)},
-      {"resident_bytes", "after_first_step", static_cast<double>(process.resident_first_step)},
-      {"resident_bytes", "peak", static_cast<double>(process.resident_peak)},
+      {"private_bytes", "before_arenas", static_cast<double>(process.private_before)},
+      {"private_bytes", "after_first_step", static_cast<double>(process.private_first_step)},
+      {"private_bytes", "end", static_cast<double>(process.private_end)},
       {"activations_alive", "peak", static_cast<double>(trainer.peak_activations())},
   };
   for (std::size_t k = 0; k < grid::traffic_names.size(); ++k) {

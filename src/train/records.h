@@ -50,8 +50,8 @@ struct RankTable {
 /// This process, which no other part of the program knows.
 struct ProcessFacts {
   double seconds = 0;  // of the whole run so far
-  // Resident memory, bytes: before the arenas were taken, after the first step, and the largest so far.
-  std::int64_t resident_before = 0, resident_first_step = 0, resident_peak = 0;
+  // machine.h's private_memory: before the arenas were taken, after the first step, at the end.
+  std::int64_t private_before = 0, private_first_step = 0, private_end = 0;
 };
 
 /// Every rank; all return the same.

@@ -6,6 +6,7 @@
 #include "train/copies.h"
 #include "train/initialize.h"
 #include "train/layout.h"
+#include "train/machine.h"
 #include "train/weights_file.h"
 
 namespace trireme::train {
@@ -75,6 +76,7 @@ Trainer::Trainer(const config::Config& config, int threads, grid::World& world, 
       training_(make_program(make_schedule(config, config.batch.global, world.size()), channels_)),
       evaluation_(make_evaluation(config, world.size(), channels_)),
       grid_(world, grid_shape(config, world.size()), specs(channels_)),
+      private_before_arenas_(private_memory()),
       timers_(world.traffic()),
       table_(spec::make_local_table(config.model, map_, grid_.at().pipeline, grid_.shape().tensor, grid_.at().tensor)),
       predicted_(predict_memory(config, map_, world.size())[grid_.at().pipeline]),

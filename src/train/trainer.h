@@ -62,6 +62,8 @@ class Trainer {
   Timers& timers() { return timers_; }
   const schedule::Schedule& schedule() const { return training_.schedule; }
   std::vector<const kernels::Arena*> arenas() const;
+  /// machine.h's private_memory when grid and kernels were made and no arena taken.
+  std::int64_t private_before_arenas() const { return private_before_arenas_; }
   int peak_activations() const { return executor_.peak_activations(); }
   /// What was known before anything was taken: bytes of this rank by class, the arenas first and in their order.
   const spec::StageMemory& predicted_memory() const { return predicted_; }
@@ -84,6 +86,7 @@ class Trainer {
   Program training_;
   std::optional<Program> evaluation_;
   grid::Grid grid_;
+  std::int64_t private_before_arenas_;
   Timers timers_;
   spec::LocalTable table_;
   spec::StageMemory predicted_;

@@ -34,7 +34,8 @@ inline int measured(const std::string& schedule, int v, int m) {
 TEST(Activations, AliveAreThoseOfTheFormula) {
   const int p = world().size(), r = world().rank();
   for (const int m : {1, 3, 8, 11}) {
-    for (const char* schedule : {"gpipe", "1f1b"}) EXPECT_EQ(measured(schedule, 1, m), formula(schedule, p, 1, m, r)) << schedule << m;
+    for (const char* schedule : {"gpipe", "1f1b"})
+      EXPECT_EQ(measured(schedule, 1, m), formula(schedule, p, 1, m, r)) << schedule << m;
     for (const int v : {2, 3})
       if (m >= p) EXPECT_EQ(measured("interleaved", v, m), formula("interleaved", p, v, m, r)) << "v = " << v << " m = " << m;
   }
