@@ -114,7 +114,8 @@ TEST_F(WrongInput, FolderThatCannotBeWritten) {
   const std::string copy = folder_ / "trireme", input = folder_ / "tiny.toml";  // readable whoever we become
   fs::copy_file(program(), copy);
   fs::copy_file("input/tiny.toml", input);
-  std::vector<std::string> words = {launcher(), "-n", "4", copy, "train", input, "run.directory=" + closed + "/run"};
+  std::vector<std::string> words = {launcher(), "-wdir", folder_.path().string(),           "-n", "4", copy,
+                                    "train",    input,   "run.directory=" + closed + "/run"};
   if (geteuid() == 0) {  // root may write everywhere
     const std::vector<std::string> nobody = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"};
     words.insert(words.begin(), nobody.begin(), nobody.end());
