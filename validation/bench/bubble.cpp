@@ -6,10 +6,8 @@
 #include <chrono>
 #include <thread>
 
-#include "config/check.h"
 #include "schedule/timing.h"
-#include "train/sources.h"
-#include "train/trainer.h"
+#include "validation/unit/small_run.h"
 
 namespace {
 
@@ -55,15 +53,13 @@ struct Case {
 };
 
 /// Layers of equal cost, as many in each chunk.
-config::Resolved configuration(const Case& c, int stages) {
+config::Config configuration(const Case& c, int stages) {
   std::string cut;
   for (int k = 0; k < stages * c.chunks; ++k) cut += k ? ",1" : "1";
-  return config::read_config(
-      "bubble", "",
-      {"model.hidden=8", "model.heads=1", "model.sequence=4", "model.vocabulary=8",
-       fmt::format("model.layers={}", stages * c.chunks), "parallel.stages=" + cut, fmt::format("parallel.pipeline={}", stages),
-       fmt::format("parallel.virtual={}", c.chunks), "parallel.schedule=" + c.schedule,
-       fmt::format("batch.global={}", c.microbatches), "optimizer.learning_rate=1", "data.synthetic=true", "run.steps=1"});
+  return test::small_config(stages, {"model.hidden=8", "model.heads=1", "model.sequence=4", "parallel.stages=" + cut,
+                                     fmt::format("model.layers={}", stages * c.chunks),
+                                     fmt::format("parallel.pipeline={}", stages), fmt::format("parallel.virtual={}", c.chunks),
+                                     "parallel.schedule=" + c.schedule, fmt::format("batch.global={}", c.microbatches)});
 }
 
 double step_seconds(train::Trainer& trainer, grid::World& world, std::int64_t step) {
@@ -80,10 +76,7 @@ double work_seconds(const train::Trainer& trainer) {
 }
 
 void measure(grid::World& world, const Case& c) {
-  const auto resolved = configuration(c, world.size());
-  check_layout(resolved, world.size());
-  train::Trainer trainer(resolved.config, 1, world, train::open_sources(resolved.config, world).sources, nullptr,
-                         std::make_unique<SleepingKernels>());
+  train::Trainer trainer = test::make_trainer(world, configuration(c, world.size()), std::make_unique<SleepingKernels>());
   step_seconds(trainer, world, 0);
   const double slept = work_seconds(trainer);
   const double seconds = step_seconds(trainer, world, 1);

@@ -11,34 +11,16 @@
 #include <vector>
 
 #include "base/units.h"
-#include "config/check.h"
 #include "kernels/cost.h"
-#include "train/sources.h"
-#include "train/trainer.h"
+#include "validation/unit/small_run.h"
 
 namespace {
 
 using namespace trireme;
 using kernels::LinearShape;
 
-const char* const defaults = R"(
-[model]
-layers = 6
-hidden = 384
-heads = 6
-sequence = 256
-vocabulary = 256
-[batch]
-global = 4
-micro = 4
-[optimizer]
-learning_rate = 1e-4
-[data]
-synthetic = true
-[run]
-steps = 1
-threads = 1
-)";
+const std::vector<std::string> defaults = {"model.layers=6",       "model.hidden=384", "model.heads=6", "model.sequence=256",
+                                           "model.vocabulary=256", "batch.global=4",   "batch.micro=4"};
 
 struct Product {
   LinearShape shape;
@@ -104,11 +86,10 @@ class Yardstick {
 };
 
 int bench(grid::World& world, int repeats, const std::vector<std::string>& overrides) {
-  const auto resolved = config::read_config("bench", defaults, overrides);
-  check_layout(resolved, world.size());
-  const config::Config& config = resolved.config;
-  train::Trainer trainer(config, static_cast<int>(config.run.threads), world, train::open_sources(config, world).sources,
-                         nullptr);
+  std::vector<std::string> values = defaults;
+  values.insert(values.end(), overrides.begin(), overrides.end());
+  const config::Config config = test::small_config(world.size(), values);
+  train::Trainer trainer = test::make_trainer(world, config);
   const double m = trainer.schedule().microbatches;
   Yardstick yardstick(trainer.kernels(), products(config, m));
   std::vector<double> step, bare;

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 
-#include "config/check.h"
-#include "train/sources.h"
-#include "train/trainer.h"
 #include "validation/unit/mpi_main.h"
+#include "validation/unit/small_run.h"
 
 namespace trireme::test {
 
@@ -20,13 +18,10 @@ inline int formula(const std::string& schedule, int p, int v, int m, int r) {
 
 inline int measured(const std::string& schedule, int v, int m) {
   const int p = world().size();
-  const auto resolved = config::read_config(
-      "test", "",
-      {"model.hidden=8", "model.heads=1", "model.sequence=4", "model.vocabulary=8", fmt::format("model.layers={}", p * v),
-       fmt::format("parallel.pipeline={}", p), fmt::format("parallel.virtual={}", v), "parallel.schedule=" + schedule,
-       fmt::format("batch.global={}", m), "optimizer.learning_rate=1e-3", "data.synthetic=true", "run.steps=1", "run.threads=1"});
-  check_layout(resolved, p);
-  train::Trainer trainer(resolved.config, 1, world(), train::open_sources(resolved.config, world()).sources, nullptr);
+  train::Trainer trainer = make_trainer(
+      world(), small_config(p, {"model.hidden=8", "model.heads=1", "model.sequence=4", fmt::format("model.layers={}", p * v),
+                                fmt::format("parallel.pipeline={}", p), fmt::format("parallel.virtual={}", v),
+                                "parallel.schedule=" + schedule, fmt::format("batch.global={}", m)}));
   trainer.step(0);
   return trainer.peak_activations();
 }
@@ -36,8 +31,9 @@ TEST(Activations, AliveAreThoseOfTheFormula) {
   for (const int m : {1, 3, 8, 11}) {
     for (const char* schedule : {"gpipe", "1f1b"})
       EXPECT_EQ(measured(schedule, 1, m), formula(schedule, p, 1, m, r)) << schedule << m;
+    if (m < p) continue;
     for (const int v : {2, 3})
-      if (m >= p) EXPECT_EQ(measured("interleaved", v, m), formula("interleaved", p, v, m, r)) << "v = " << v << " m = " << m;
+      EXPECT_EQ(measured("interleaved", v, m), formula("interleaved", p, v, m, r)) << "v = " << v << " m = " << m;
   }
 }
 

@@ -3,40 +3,23 @@
 #include <cstring>
 #include <memory>
 
-#include "config/check.h"
 #include "train/copies.h"
-#include "train/sources.h"
-#include "train/trainer.h"
 #include "validation/unit/layouts.h"
 #include "validation/unit/mpi_main.h"
+#include "validation/unit/small_run.h"
 
 namespace trireme::test {
 namespace {
 
-const char* const input = R"(
-[model]
-layers = 8
-hidden = 32
-heads = 8
-sequence = 16
-vocabulary = 300
-dropout = 0.1
-[batch]
-global = 8
-[optimizer]
-learning_rate = 1e-2
-[data]
-synthetic = true
-[run]
-steps = 1
-threads = 1
-)";
+config::Config configuration(int ranks, const std::vector<std::string>& layout) {
+  std::vector<std::string> values = {"model.layers=8", "model.heads=8", "model.vocabulary=300", "model.dropout=0.1",
+                                     "optimizer.learning_rate=1e-2"};
+  values.insert(values.end(), layout.begin(), layout.end());
+  return small_config(ranks, values);
+}
 
-std::unique_ptr<train::Trainer> trainer_of(const Layout& layout) {
-  const auto resolved = config::read_config("test", input, layout.overrides());
-  check_layout(resolved, world().size());
-  const config::Config& config = resolved.config;
-  return std::make_unique<train::Trainer>(config, 1, world(), train::open_sources(config, world()).sources, nullptr);
+train::Trainer trainer_of(const Layout& layout) {
+  return make_trainer(world(), configuration(world().size(), layout.overrides()));
 }
 
 TEST(Hash, SeesEveryBitAndThePlace) {
@@ -59,14 +42,14 @@ TEST(Hash, SeesEveryBitAndThePlace) {
 }
 
 TEST(Copies, StayEqualOnEveryLayout) {
-  const auto all = layouts(config::read_config("test", input, {}).config, world().size());
+  const auto all = layouts(configuration(1, {}), world().size());
   ASSERT_GE(all.size(), 10u);
   for (const Layout& layout : all) {
-    const auto trainer = trainer_of(layout);
-    EXPECT_EQ(trainer->differing_copies(), "") << layout.name();
-    trainer->step(0);
-    trainer->step(1);
-    EXPECT_EQ(trainer->differing_copies(), "") << layout.name();
+    auto trainer = trainer_of(layout);
+    EXPECT_EQ(trainer.differing_copies(), "") << layout.name();
+    trainer.step(0);
+    trainer.step(1);
+    EXPECT_EQ(trainer.differing_copies(), "") << layout.name();
   }
 }
 
@@ -116,11 +99,11 @@ const Fault faults[] = {
 
 TEST(Copies, OneFlippedBitIsFoundAndNamed) {
   for (const Fault& fault : faults) {
-    const auto trainer = trainer_of(fault.layout);
-    trainer->step(0);
-    const std::string text = found(*trainer, fault);
+    auto trainer = trainer_of(fault.layout);
+    trainer.step(0);
+    const std::string text = found(trainer, fault);
     EXPECT_EQ(text, "copies of " + fault.says) << fault.layout.name() << " rank " << fault.rank;
-    EXPECT_EQ(trainer->differing_copies(), "") << "the fault is repaired";
+    EXPECT_EQ(trainer.differing_copies(), "") << "the fault is repaired";
   }
 }
 

@@ -3,8 +3,8 @@
 namespace trireme::test {
 
 TEST_F(SpecMemory, HoldsWhenAReductionTakesSeveralRounds) {
-  const std::string model =
-      "[model]\nlayers = 1\nhidden = 128\nheads = 2\nsequence = 8\nvocabulary = 100000\n[batch]\nglobal = 2\n";
+  const Values model = {"model.layers=1",   "model.hidden=128",        "model.heads=2",
+                        "model.sequence=8", "model.vocabulary=100000", "batch.global=2"};
   compare(model, {}, true);  // a gradient of 51 MB over two data ranks, against scratch of 16 MiB
 }
 

@@ -7,61 +7,33 @@
 
 #include <array>
 
-#include "config/check.h"
 #include "grid/mpi_communicator.h"
 #include "spec/memory.h"
 #include "spec/traffic.h"
 #include "train/layout.h"
-#include "train/sources.h"
-#include "train/trainer.h"
 #include "validation/unit/layouts.h"
 #include "validation/unit/mpi_main.h"
+#include "validation/unit/small_run.h"
 
 namespace trireme::test {
 
+using Values = std::vector<std::string>;  // that override small_config's
+
 /// All sizes divide by 8, so that all members of a group send the same.
-inline const char* const even_model = R"(
-[model]
-layers = 8
-hidden = 64
-heads = 8
-sequence = 16
-vocabulary = 512
-[batch]
-global = 16
-)";
+inline const Values even_model = {"model.layers=8", "model.hidden=64", "model.heads=8", "batch.global=16"};
 /// Sizes that leave gaps between buffers, unequal pieces in reductions, a padded vocabulary and a last rank of padding alone.
-inline const char* const odd_model = R"(
-[model]
-layers = 6
-hidden = 24
-heads = 12
-sequence = 7
-vocabulary = 301
-dropout = 0.1
-[batch]
-global = 24
-micro = 3
-)";
-inline const char* const rest = R"(
-[optimizer]
-learning_rate = 1e-3
-[data]
-synthetic = true
-[run]
-steps = 1
-threads = 1
-)";
+inline const Values odd_model = {"model.layers=6",       "model.hidden=24",   "model.heads=12",  "model.sequence=7",
+                                 "model.vocabulary=301", "model.dropout=0.1", "batch.global=24", "batch.micro=3"};
 
 inline std::int64_t scratch_of(grid::Communicator& group) { return dynamic_cast<grid::MpiCommunicator&>(group).scratch_bytes(); }
 
 class SpecMemory : public testing::Test {
  protected:
-  static void compare(const std::string& model, const std::vector<std::string>& values, bool equal_pieces) {
-    const auto resolved = config::read_config("test", model + rest, values);
-    check_layout(resolved, world().size());
-    const config::Config& config = resolved.config;
-    train::Trainer trainer(config, 1, world(), train::open_sources(config, world()).sources, nullptr);
+  static void compare(const Values& model, const Values& more, bool equal_pieces) {
+    Values values = model;
+    values.insert(values.end(), more.begin(), more.end());
+    const config::Config config = small_config(world().size(), values);
+    train::Trainer trainer = make_trainer(world(), config);
     const int stage = trainer.grid().at().pipeline;
     const auto predicted = train::predict_memory(config, trainer.stage_map(), world().size())[stage];
     const auto arenas = trainer.arenas();
@@ -97,8 +69,9 @@ class SpecMemory : public testing::Test {
     EXPECT_EQ(sum, sent) << "a kind is missing";
   }
 
-  static void every_layout(const std::string& model, bool equal_pieces) {
-    const auto all = layouts(config::read_config("test", model + rest, {}).config, world().size());
+  static void every_layout(const Values& model, bool equal_pieces) {
+    const config::Config serial = small_config(1, model);
+    const auto all = layouts(serial, world().size());
     ASSERT_FALSE(all.empty());
     const std::array evaluations_tried = {0, 1, 5};  // microbatches: forward passes alone need fewer buffers, or more
     for (std::size_t k = 0; k < all.size(); ++k)
@@ -107,10 +80,9 @@ class SpecMemory : public testing::Test {
         const Layout& layout = all[k];
         const int evaluations = evaluations_tried[e];
         SCOPED_TRACE(fmt::format("{}, {} microbatches evaluated", layout.name(), evaluations));
-        auto values = layout.overrides();
-        const auto micro = config::read_config("test", model + rest, {}).config.batch.micro;
+        Values values = layout.overrides();
         values.push_back(fmt::format("run.evaluate_every={}", evaluations > 0 ? 1 : 0));
-        values.push_back(fmt::format("run.evaluate_samples={}", std::max(1, evaluations) * micro * layout.data));
+        values.push_back(fmt::format("run.evaluate_samples={}", std::max(1, evaluations) * serial.batch.micro * layout.data));
         compare(model, values, equal_pieces);
       }
   }

@@ -1,32 +1,12 @@
 // Bytes and calls that one training step really makes, against the formulas of Megatron-LM's paper (sections 2.2, 2.3, 4.1):
 // what a layout costs in communication must not grow unnoticed.
-#include "config/check.h"
-#include "train/sources.h"
-#include "train/trainer.h"
 #include "validation/unit/mpi_main.h"
+#include "validation/unit/small_run.h"
 
 namespace trireme::test {
 namespace {
 
 using grid::Traffic;
-
-const char* const input = R"(
-[model]
-layers = 4
-hidden = 32
-heads = 4
-sequence = 16
-vocabulary = 512
-[batch]
-global = 8
-[optimizer]
-learning_rate = 1e-3
-[data]
-synthetic = true
-[run]
-steps = 1
-threads = 1
-)";
 
 struct Expected {
   std::int64_t bytes, calls;
@@ -46,11 +26,9 @@ void run(const Case& c) {
   SCOPED_TRACE(fmt::format("t={} p={} d={}", c.t, c.p, c.d));
   std::string cut = std::to_string(4 / c.p);
   for (int stage = 1; stage < c.p; ++stage) cut += fmt::format(",{}", 4 / c.p);
-  const auto resolved = config::read_config(
-      "test", input,
-      {fmt::format("parallel.tensor={}", c.t), fmt::format("parallel.pipeline={}", c.p), "parallel.stages=" + cut});
-  check_layout(resolved, world().size());
-  train::Trainer trainer(resolved.config, 1, world(), train::open_sources(resolved.config, world()).sources, nullptr);
+  const auto config = small_config(world().size(), {fmt::format("parallel.tensor={}", c.t),
+                                                    fmt::format("parallel.pipeline={}", c.p), "parallel.stages=" + cut});
+  train::Trainer trainer = make_trainer(world(), config);
   trainer.step(0);
   const grid::TrafficTable before = world().traffic();
   trainer.step(1);

@@ -3,10 +3,8 @@
 #include <cstdlib>
 #include <new>
 
-#include "config/check.h"
-#include "train/sources.h"
-#include "train/trainer.h"
 #include "validation/unit/mpi_main.h"
+#include "validation/unit/small_run.h"
 
 namespace {
 std::atomic<long> allocations{0};
@@ -28,36 +26,17 @@ void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); 
 namespace trireme::test {
 namespace {
 
-const char* const input = R"(
-[model]
-layers = 4
-hidden = 32
-heads = 4
-sequence = 16
-vocabulary = 96
-dropout = 0.1
-[batch]
-global = 8
-[optimizer]
-learning_rate = 1e-3
-[data]
-synthetic = true
-[run]
-steps = 1
-threads = 1
-evaluate_every = 1
-evaluate_samples = 8
-)";
-
 TEST(Allocations, StepsAndEvaluationsTakeNone) {
+  const std::vector<std::string> common = {"model.dropout=0.1", "model.vocabulary=96", "run.evaluate_every=1",
+                                           "run.evaluate_samples=8"};
   for (const std::vector<std::string>& layout :
        {std::vector<std::string>{"parallel.tensor=2", "parallel.pipeline=2"},
         {"parallel.pipeline=2"},
         {"parallel.tensor=4"},
         {"parallel.pipeline=2", "parallel.virtual=2", "parallel.schedule=interleaved"}}) {
-    const auto resolved = config::read_config("test", input, layout);
-    check_layout(resolved, world().size());
-    train::Trainer trainer(resolved.config, 1, world(), train::open_sources(resolved.config, world()).sources, nullptr);
+    std::vector<std::string> values = common;
+    values.insert(values.end(), layout.begin(), layout.end());
+    train::Trainer trainer = make_trainer(world(), small_config(world().size(), values));
     trainer.step(0);  // communicators' queues and scratch reach their size
     trainer.evaluate();
     const long before = allocations;
