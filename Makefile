@@ -63,7 +63,7 @@ bench: deps  ## rates of matrix products, of each kernel, of a whole step, in on
 lint: deps  ## format, what may include what, every header by itself
 	@MPICXX="$(MPICXX)" FLAGS="$(FLAGS)" .ci/lint
 format:  ## rewrite the sources in the project's format
-	$(Q)git ls-files '*.cpp' '*.h' | xargs clang-format -i
+	$(Q)git ls-files -co --exclude-standard '*.cpp' '*.h' | xargs clang-format -i
 clean:  ## remove build/
 	$(Q)rm -rf build
 

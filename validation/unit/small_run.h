@@ -11,7 +11,8 @@
 
 namespace trireme::test {
 
-/// l = 4, h = 32, a = 4, s = 16, V = 512, B = 8, b = 1, made-up tokens, one thread; `values` ("key=value") override, the last wins.
+/// l = 4, h = 32, a = 4, s = 16, V = 512, B = 8, b = 1, made-up tokens, one thread; `values` ("key=value") override, the last
+/// wins.
 inline config::Config small_config(int ranks, const std::vector<std::string>& values) {
   const auto resolved = config::read_config("small run", R"(
 [model]
@@ -38,8 +39,9 @@ threads = 1
 /// Every rank. By default with the CPU's kernels.
 inline train::Trainer make_trainer(grid::World& world, const config::Config& config,
                                    std::unique_ptr<kernels::Kernels> kernels = nullptr) {
-  return {config, static_cast<int>(config.run.threads), world, train::open_sources(config, world).sources, nullptr,
-          std::move(kernels)};
+  return {config,  static_cast<int>(config.run.threads),
+          world,   train::open_sources(config, world).sources,
+          nullptr, std::move(kernels)};
 }
 
 }  // namespace trireme::test
