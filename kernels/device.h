@@ -61,7 +61,9 @@ std::unique_ptr<Device> make_cpu_device();
 /// Memory of one purpose, taken in pieces before training and freed at once. `peak_bytes` is what summary.json reports.
 class Arena {
  public:
-  Arena(Device& device, std::string name) : device_(device), name_(std::move(name)) {}
+  /// `expected`: bytes that will be taken in all, asked of the device at once; more is asked for in further blocks.
+  Arena(Device& device, std::string name, std::int64_t expected = 0)
+      : device_(device), name_(std::move(name)), expected_(expected) {}
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -80,6 +82,7 @@ class Arena {
   };
   Device& device_;
   std::string name_;
+  std::int64_t expected_;
   std::vector<Block> blocks_;
   std::int64_t used_ = 0;
   bool sealed_ = false;

@@ -26,7 +26,7 @@ std::unique_ptr<Communicator> make_group(World& world, const std::vector<int>& m
     TRIREME_MPI(MPI_Group_free(&group));
     TRIREME_MPI(MPI_Group_free(&all));
   }
-  return std::make_unique<MpiCommunicator>(comm, world.progress(), world.traffic());
+  return std::make_unique<MpiCommunicator>(comm, world.progress(), world.activity());
 }
 
 /// One exchange between every two members of each group, so that no connection is set up later.

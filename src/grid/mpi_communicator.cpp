@@ -1,8 +1,8 @@
 #include "grid/mpi_communicator.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
+#include <numeric>
 #include <stdexcept>
 
 #include "grid/mpi_check.h"
@@ -26,6 +26,18 @@ int size_of(MPI_Comm comm) {
   return size;
 }
 
+std::vector<int> world_ranks_of(MPI_Comm comm, int size) {
+  MPI_Group all, group;
+  TRIREME_MPI(MPI_Comm_group(MPI_COMM_WORLD, &all));
+  TRIREME_MPI(MPI_Comm_group(comm, &group));
+  std::vector<int> members(static_cast<std::size_t>(size)), ranks(members.size());
+  std::iota(members.begin(), members.end(), 0);
+  TRIREME_MPI(MPI_Group_translate_ranks(group, size, members.data(), all, ranks.data()));
+  TRIREME_MPI(MPI_Group_free(&group));
+  TRIREME_MPI(MPI_Group_free(&all));
+  return ranks;
+}
+
 std::byte* at(View view, std::int64_t element) {
   return static_cast<std::byte*>(view.data) + element * kernels::bytes_of(view.type);
 }
@@ -36,9 +48,10 @@ void require(bool condition, const char* what) {
 
 }  // namespace
 
-MpiCommunicator::MpiCommunicator(MPI_Comm comm, Progress& progress, TrafficTable& traffic)
-    : Communicator(rank_in(comm), size_of(comm)), comm_(comm), progress_(progress), traffic_(traffic) {
+MpiCommunicator::MpiCommunicator(MPI_Comm comm, Progress& progress, Activity& activity)
+    : Communicator(rank_in(comm), size_of(comm)), comm_(comm), progress_(progress), activity_(activity) {
   if (comm_ == MPI_COMM_NULL) return;
+  world_ranks_ = world_ranks_of(comm_, size());
   int* limit = nullptr;
   int found = 0;
   TRIREME_MPI(MPI_Comm_get_attr(comm_, MPI_TAG_UB, &limit, &found));
@@ -124,7 +137,7 @@ void MpiCommunicator::push(Operation operation) {
     head_ = 0;
   }
   operation.ticket = issued_ + 1;
-  ++traffic_[operation.traffic].calls;
+  ++activity_.traffic()[operation.traffic].calls;
   queue_.push_back(operation);
 }
 
@@ -133,10 +146,11 @@ void MpiCommunicator::wait(Ticket ticket) {
   if (done(ticket)) return;
   const auto call = std::find_if(queue_.begin() + static_cast<std::ptrdiff_t>(head_), queue_.end(),
                                  [&](const Operation& o) { return o.ticket == ticket.value; });
-  const Traffic kind = call->traffic;
-  const auto begin = std::chrono::steady_clock::now();
+  const bool transfer = call->kind == Kind::send || call->kind == Kind::receive;
+  const Subject peer{.peer = transfer ? world_ranks_[static_cast<std::size_t>(call->peer)] : -1};
+  activity_.begin(kind_of(call->traffic), peer, std::max(call->in.bytes(), call->out.bytes()));
   progress_.wait_until([&] { return completed_ >= ticket.value; });
-  traffic_[kind].seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  activity_.end();
 }
 
 bool MpiCommunicator::done(Ticket ticket) {
@@ -285,7 +299,7 @@ void MpiCommunicator::start_group() {
 }
 
 void MpiCommunicator::post_send(const std::byte* data, std::int64_t bytes, int peer, int tag, Traffic kind) {
-  traffic_[kind].bytes += bytes;
+  activity_.traffic()[kind].bytes += bytes;
   for (std::int64_t first = 0; first < bytes; first += transfer_limit) {
     const int part = static_cast<int>(std::min(transfer_limit, bytes - first));
     TRIREME_MPI(MPI_Isend(data + first, part, MPI_BYTE, peer, tag, comm_, &requests_.emplace_back()));

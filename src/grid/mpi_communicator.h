@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "grid/activity.h"
 #include "grid/communicator.h"
 #include "grid/progress.h"
 
@@ -14,9 +15,9 @@ namespace trireme::grid {
 
 class MpiCommunicator final : public Communicator, private Pollable {
  public:
-  /// Owns `comm` from here on; MPI_COMM_NULL is a group of this rank alone. The others outlive this. Bytes, calls and seconds are
-  /// added to `traffic`; a group of one makes no MPI call and counts nothing.
-  MpiCommunicator(MPI_Comm comm, Progress& progress, TrafficTable& traffic);
+  /// Owns `comm` from here on; MPI_COMM_NULL is a group of this rank alone. The others outlive this. Bytes, calls and waits are
+  /// told to `activity`; a group of one makes no MPI call and counts nothing.
+  MpiCommunicator(MPI_Comm comm, Progress& progress, Activity& activity);
   ~MpiCommunicator() override;
   MpiCommunicator(const MpiCommunicator&) = delete;
   MpiCommunicator& operator=(const MpiCommunicator&) = delete;
@@ -73,8 +74,9 @@ class MpiCommunicator final : public Communicator, private Pollable {
 
   MPI_Comm comm_;
   Progress& progress_;
-  TrafficTable& traffic_;
-  int tags_ = 0;  // an even number of tags for collectives: 1 .. tags_; transfers of groups have tag 0
+  Activity& activity_;
+  std::vector<int> world_ranks_;  // of the members
+  int tags_ = 0;                  // an even number of tags for collectives: 1 .. tags_; transfers of groups have tag 0
 
   std::vector<Operation> queue_;  // [head_, end): not yet done
   std::size_t head_ = 0;

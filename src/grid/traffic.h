@@ -27,7 +27,6 @@ inline constexpr std::array<std::string_view, 10> traffic_names = {
 struct TrafficCount {
   std::int64_t calls = 0;
   std::int64_t bytes = 0;  // sent by this rank
-  double seconds = 0;      // this rank spent waiting for it
 };
 
 /// One rank's counts, by kind.

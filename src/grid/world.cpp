@@ -94,9 +94,9 @@ World::Session::~Session() { MPI_Finalize(); }
 World::World() : host_(host_name()) {
   MPI_Comm all, node;
   TRIREME_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &all));
-  everyone_ = std::make_unique<MpiCommunicator>(all, progress_, traffic_);
+  everyone_ = std::make_unique<MpiCommunicator>(all, progress_, activity_);
   TRIREME_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank(), MPI_INFO_NULL, &node));
-  node_ = std::make_unique<MpiCommunicator>(node, progress_, traffic_);
+  node_ = std::make_unique<MpiCommunicator>(node, progress_, activity_);
   std::int64_t lowest = rank();
   node_->wait(node_->broadcast(kernels::view(lowest), 0, Traffic::control));
   node_number_ = static_cast<int>(lowest);

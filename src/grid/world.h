@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "grid/activity.h"
 #include "grid/communicator.h"
 #include "grid/progress.h"
 
@@ -45,8 +46,10 @@ class World {
   Communicator& everyone() { return *everyone_; }
   Communicator& node_group() { return *node_; }
   Progress& progress() { return progress_; }
+  /// What this rank does and waits for.
+  Activity& activity() { return activity_; }
   /// Counts of all communicators of this rank.
-  TrafficTable& traffic() { return traffic_; }
+  const TrafficTable& traffic() const { return activity_.traffic(); }
 
   /// Every rank: runs `work`; if it threw anywhere, the lowest rank where it did prints its message to standard error, and every
   /// rank throws the same Agreed. `work` must not communicate after it may have failed on some ranks only.
@@ -73,7 +76,7 @@ class World {
   std::string host_;
   int node_number_ = 0;
   Progress progress_;
-  TrafficTable traffic_;
+  Activity activity_;
   std::unique_ptr<Communicator> everyone_, node_;
 };
 

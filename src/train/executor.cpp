@@ -5,6 +5,7 @@
 namespace trireme::train {
 
 using grid::Traffic;
+using grid::Work;
 using schedule::Act;
 using schedule::Action;
 using schedule::Payload;
@@ -18,6 +19,12 @@ struct PipelineExecutor::Run {
   bool training;
   float loss_scale;
 };
+
+namespace {
+
+grid::Subject subject(const Action& action) { return {.microbatch = action.microbatch, .chunk = action.chunk}; }
+
+}  // namespace
 
 Program make_program(schedule::Schedule schedule, const std::vector<schedule::Channel>& grid_channels) {
   Program program{std::move(schedule), {}, {}};
@@ -101,7 +108,7 @@ double PipelineExecutor::forward(const Run& run, const Action& action) {
   settle(state.output_sent);
   if (chunk.head) settle(state.gradient_sent);
   if (chunk.embedding || chunk.head) {
-    const Timers::Scope scope(parts_.timers, Work::data);
+    const grid::Activity::Scope scope(parts_.activity, Work::data, subject(action));
     run.batches.load(run.step, action.microbatch, inputs_.data(), targets_.data());
     parts_.device.upload(state.inputs, inputs_.data());
     parts_.device.upload(state.targets, targets_.data());
@@ -109,7 +116,7 @@ double PipelineExecutor::forward(const Run& run, const Action& action) {
   const auto first = static_cast<std::uint64_t>(run.batches.first_sample(run.step, action.microbatch));
   const model::Microbatch microbatch{first, state.inputs, state.targets};
   if (run.training) peak_alive_ = std::max(peak_alive_, ++alive_);
-  const Timers::Scope scope(parts_.timers, run.training ? Work::forward : Work::evaluation);
+  const grid::Activity::Scope scope(parts_.activity, run.training ? Work::forward : Work::evaluation, subject(action));
   return run.training ? parts_.stage.forward(action.chunk, index, microbatch, run.loss_scale)
                       : parts_.stage.evaluate(action.chunk, index, microbatch);
 }
@@ -119,7 +126,7 @@ void PipelineExecutor::backward(const Run& run, const Action& action) {
   const int index = slot_of(action.chunk, action.microbatch);
   settle(slots_[action.chunk][index].gradient_received);
   --alive_;
-  const Timers::Scope scope(parts_.timers, Work::backward);
+  const grid::Activity::Scope scope(parts_.activity, Work::backward, subject(action));
   parts_.stage.backward(action.chunk, index, [&](int layer) {
     if (last) parts_.gradients.layer_done(layer);
   });

@@ -11,7 +11,6 @@
 #include "schedule/messages.h"
 #include "train/batches.h"
 #include "train/gradients.h"
-#include "train/timers.h"
 
 namespace trireme::train {
 
@@ -31,7 +30,7 @@ class PipelineExecutor {
     grid::Grid& grid;
     kernels::Device& device;
     GradientReducer& gradients;
-    Timers& timers;
+    grid::Activity& activity;
     std::function<void()> optimizer_step;  // what Act::optimizer_step does
   };
   /// Token memory for every slot of the stage from `arena`; [s, b] int32.

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "config/write.h"
 #include "spec/flops.h"
@@ -20,7 +21,7 @@ namespace {
 
 /// What was measured before the model's memory was taken.
 struct Machine {
-  double begin = 0;       // of the run, on the clock of now()
+  double begin = 0;       // of the run, on the clock of base::now()
   double peak_flops = 0;  // a rank: matrix products, the mean over the ranks
 };
 
@@ -57,9 +58,9 @@ class Loop {
 };
 
 StepRecord Loop::step(std::int64_t k) {
-  const double begin = now();
+  const double begin = base::now();
   StepRecord record{.step = k + 1, .result = trainer_.step(k), .validation_loss = {}, .threads = start_.threads};
-  record.seconds = now() - begin;
+  record.seconds = base::now() - begin;
   pace_ = k <= 1 ? record.seconds : pace_ + (record.seconds - pace_) / std::min<double>(static_cast<double>(k), 20);
   record.samples = record.step * config_.batch.global;
   record.tokens = record.samples * config_.model.sequence;
@@ -85,7 +86,7 @@ void Loop::keep_going(const std::function<void()>& write) {
 }
 
 void Loop::log(const StepRecord& record) {
-  const Timers::Scope scope(trainer_.timers(), Work::output);
+  const grid::Activity::Scope scope(world_.activity(), grid::Work::output);
   if (!folder_) return;
   keep_going([&] { metrics_->append(record); });
   const double left = pace_ * static_cast<double>(config_.run.steps - record.step);
@@ -107,7 +108,7 @@ void Loop::stop_if_not_finite(const StepRecord& record) {
 void Loop::stop_if_copies_differ(std::int64_t step) {
   const auto every = config_.run.check_copies_every;
   if (every == 0 || step % every != 0) return;
-  const Timers::Scope scope(trainer_.timers(), Work::output);
+  const grid::Activity::Scope scope(world_.activity(), grid::Work::output);
   const std::string fault = trainer_.differing_copies();
   if (!fault.empty()) stop(base::Exit::mismatch, fmt::format("after step {}: {}", step, fault));
 }
@@ -135,7 +136,8 @@ void Loop::run() {
 
 /// The weights are saved whatever becomes of the records.
 void Loop::finish(const StepRecord& last) {
-  const ProcessFacts process{now() - machine_.begin, trainer_.private_before_arenas(), private_first_step_, private_memory()};
+  const ProcessFacts process{base::now() - machine_.begin, trainer_.private_before_arenas(), private_first_step_,
+                             private_memory()};
   const RankTable table = gather_ranks(trainer_, process, world_);
   if (folder_) {
     keep_going([&] { folder_->write("summary.json", summary_json(table, config_, start_.shape, last)); });
@@ -175,7 +177,7 @@ Machine measure_machine(grid::World& world, kernels::Kernels& kernels, const Sta
 }  // namespace
 
 void run_training(grid::World& world, const config::Resolved& resolved, const std::string& banner) {
-  const double begin = now();
+  const double begin = base::now();
   Start start = check_start(world, resolved);
   const auto folder = open_folder(world, resolved, start, banner);
   try {

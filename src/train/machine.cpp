@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "train/timers.h"
+#include "base/clock.h"
 
 namespace trireme::train {
 
@@ -15,10 +15,10 @@ double measure_peak_flops(kernels::Kernels& kernels) {
   std::vector<float> x(n * n, 1.0f), weight(n * n, 0.5f), y(n * n);
   const auto product = [&] { kernels.linear({n, n, n}, kernels::view(x), kernels::view(weight), {}, kernels::view(y)); };
   product();
-  const double begin = now();
+  const double begin = base::now();
   int products = 0;
-  for (; now() - begin < 0.1; ++products) product();
-  return products * 2.0 * n * n * n / (now() - begin);
+  for (; base::now() - begin < 0.1; ++products) product();
+  return products * 2.0 * n * n * n / (base::now() - begin);
 }
 
 namespace {

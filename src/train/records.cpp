@@ -29,7 +29,7 @@ void MetricsFile::append(const StepRecord& r) {
 
 namespace {
 
-std::vector<RankColumn> rank_columns(const Trainer& trainer, const grid::TrafficTable& traffic, const ProcessFacts& process) {
+std::vector<RankColumn> rank_columns(const Trainer& trainer, const grid::Activity& activity, const ProcessFacts& process) {
   std::vector<RankColumn> columns = {
       {"run_seconds", "all", process.seconds},
       {"private_bytes", "before_arenas", static_cast<double>(process.private_before)},
@@ -38,16 +38,16 @@ std::vector<RankColumn> rank_columns(const Trainer& trainer, const grid::Traffic
       {"activations_alive", "peak", static_cast<double>(trainer.peak_activations())},
   };
   for (std::size_t k = 0; k < grid::traffic_names.size(); ++k) {
-    const grid::TrafficCount& count = traffic.kinds[k];
+    const grid::TrafficCount& count = activity.traffic().kinds[k];
     const std::string name(grid::traffic_names[k]);
     columns.push_back({"bytes", name, static_cast<double>(count.bytes)});
     columns.push_back({"calls", name, static_cast<double>(count.calls)});
-    columns.push_back({"wait_seconds", name, count.seconds});
+    columns.push_back({"wait_seconds", name, activity.seconds(static_cast<grid::Traffic>(k))});
   }
-  for (std::size_t k = 0; k < work_names.size(); ++k) {
-    const std::string name(work_names[k]);
-    columns.push_back({"actions", name, static_cast<double>(trainer.timers().count(static_cast<Work>(k)))});
-    columns.push_back({"seconds", name, trainer.timers().seconds(static_cast<Work>(k))});
+  for (std::size_t k = 0; k < grid::work_names.size(); ++k) {
+    const std::string name(grid::work_names[k]);
+    columns.push_back({"actions", name, static_cast<double>(activity.count(static_cast<grid::Work>(k)))});
+    columns.push_back({"seconds", name, activity.seconds(static_cast<grid::Work>(k))});
   }
   const auto arenas = trainer.arenas();
   for (std::size_t k = 0; k < arenas.size(); ++k) {
@@ -61,7 +61,7 @@ std::vector<RankColumn> rank_columns(const Trainer& trainer, const grid::Traffic
 }  // namespace
 
 RankTable gather_ranks(const Trainer& trainer, const ProcessFacts& process, grid::World& world) {
-  RankTable table{rank_columns(trainer, world.traffic(), process), {}};
+  RankTable table{rank_columns(trainer, world.activity(), process), {}};
   const std::size_t count = table.columns.size();
   std::vector<double> own, all(count * world.size());
   for (const RankColumn& column : table.columns) own.push_back(column.value);

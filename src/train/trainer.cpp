@@ -77,14 +77,13 @@ Trainer::Trainer(const config::Config& config, int threads, grid::World& world, 
       evaluation_(make_evaluation(config, world.size(), channels_)),
       grid_(world, grid_shape(config, world.size()), specs(channels_)),
       private_before_arenas_(private_memory()),
-      timers_(world.traffic()),
       table_(spec::make_local_table(config.model, map_, grid_.at().pipeline, grid_.shape().tensor, grid_.at().tensor)),
       predicted_(predict_memory(config, map_, world.size())[grid_.at().pipeline]),
-      parameters_(*device_, "parameters"),
-      gradients_(*device_, "gradients"),
-      optimizer_state_(*device_, "optimizer"),
-      activations_(*device_, "activations"),
-      scratch_(*device_, "scratch"),
+      parameters_(*device_, "parameters", predicted_.bytes[0]),
+      gradients_(*device_, "gradients", predicted_.bytes[1]),
+      optimizer_state_(*device_, "optimizer", predicted_.bytes[2]),
+      activations_(*device_, "activations", predicted_.bytes[3]),
+      scratch_(*device_, "scratch", predicted_.bytes[4]),
       weights_(parameters_.take(DType::fp32, table_.elements)),
       gradient_(gradients_.take(DType::fp32, table_.elements)),
       output_gradient_(take_output_gradient(table_, map_, gradients_)),
@@ -96,7 +95,7 @@ Trainer::Trainer(const config::Config& config, int threads, grid::World& world, 
       norm_(table_, *kernels_, grid_),
       optimizer_(config.optimizer, table_, *kernels_, optimizer_state_),
       batches_(make_batches(config, *sources_.training, grid_, config.batch.global, config.data.shuffle)),
-      executor_({stage_, grid_, *device_, reducer_, timers_, [this] { finish_step(current_); }},
+      executor_({stage_, grid_, *device_, reducer_, world.activity(), [this] { finish_step(current_); }},
                 config.model.sequence * config.batch.micro, activations_),
       loss_slots_(grid_.shape().data) {
   if (sources_.validation)
@@ -131,7 +130,7 @@ double Trainer::evaluate() {
 
 void Trainer::finish_step(std::int64_t step) {
   reducer_.finish();
-  const Timers::Scope scope(timers_, Work::optimizer_step);
+  const grid::Activity::Scope scope(grid_.world().activity(), grid::Work::optimizer_step);
   result_.gradient_norm = norm_(gradient_);
   if (std::isfinite(result_.gradient_norm))
     optimizer_.update(step, clip_factor(config_.optimizer.clip, result_.gradient_norm), weights_, gradient_);

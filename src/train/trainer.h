@@ -58,8 +58,6 @@ class Trainer {
 
   grid::Grid& grid() { return grid_; }
   const spec::StageMap& stage_map() const { return map_; }
-  const Timers& timers() const { return timers_; }
-  Timers& timers() { return timers_; }
   const schedule::Schedule& schedule() const { return training_.schedule; }
   std::vector<const kernels::Arena*> arenas() const;
   /// machine.h's private_memory when grid and kernels were made and no arena taken.
@@ -87,7 +85,6 @@ class Trainer {
   std::optional<Program> evaluation_;
   grid::Grid grid_;
   std::int64_t private_before_arenas_;
-  Timers timers_;
   spec::LocalTable table_;
   spec::StageMemory predicted_;
   kernels::Arena parameters_, gradients_, optimizer_state_, activations_, scratch_;

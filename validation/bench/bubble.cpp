@@ -6,6 +6,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/clock.h"
 #include "schedule/timing.h"
 #include "validation/unit/small_run.h"
 
@@ -64,23 +65,23 @@ config::Config configuration(const Case& c, int stages) {
 
 double step_seconds(train::Trainer& trainer, grid::World& world, std::int64_t step) {
   world.barrier();
-  const double begin = train::now();
+  const double begin = base::now();
   trainer.step(step);
   world.barrier();
-  return train::now() - begin;
+  return base::now() - begin;
 }
 
 /// As the executor measured it: a sleep is a little longer than asked for.
-double work_seconds(const train::Trainer& trainer) {
-  return trainer.timers().seconds(train::Work::forward) + trainer.timers().seconds(train::Work::backward);
+double work_seconds(grid::World& world) {
+  return world.activity().seconds(grid::Work::forward) + world.activity().seconds(grid::Work::backward);
 }
 
 void measure(grid::World& world, const Case& c) {
   train::Trainer trainer = test::make_trainer(world, configuration(c, world.size()), std::make_unique<SleepingKernels>());
   step_seconds(trainer, world, 0);
-  const double slept = work_seconds(trainer);
+  const double slept = work_seconds(world);
   const double seconds = step_seconds(trainer, world, 1);
-  const double work = world.sum(work_seconds(trainer) - slept) / world.size();
+  const double work = world.sum(work_seconds(world) - slept) / world.size();
   if (world.rank() == 0)
     fmt::print("{:<12}{:>4}{:>4}{:>4}{:>12.0f}{:>12.0f}{:>12.4f}{:>12.4f}\n", c.schedule, world.size(), c.chunks, c.microbatches,
                work * 1e3, seconds * 1e3, seconds / work - 1, schedule::bubble_formula(trainer.schedule()));

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "kernels/cost.h"
 #include "validation/unit/small_run.h"
@@ -39,9 +40,9 @@ std::vector<Product> products(const config::Config& config, double microbatches)
 }
 
 double seconds_of(const std::function<void()>& work) {
-  const double begin = train::now();
+  const double begin = base::now();
   work();
-  return train::now() - begin;
+  return base::now() - begin;
 }
 
 double median(std::vector<double> values) {

@@ -264,7 +264,7 @@ inline grid::TrafficCount counted(Traffic kind, const std::function<void()>& wor
   const grid::TrafficCount before = world().traffic()[kind];
   work();
   const grid::TrafficCount after = world().traffic()[kind];
-  return {after.calls - before.calls, after.bytes - before.bytes, after.seconds - before.seconds};
+  return {after.calls - before.calls, after.bytes - before.bytes};
 }
 
 TEST(Counts, bytes_are_those_of_the_formulas) {
@@ -280,10 +280,7 @@ TEST(Counts, bytes_are_those_of_the_formulas) {
   EXPECT_EQ(all_reduce.bytes, 2 * n * (k - 1) / k);
   EXPECT_EQ(reduce_scatter.bytes, n * (k - 1) / k);
   EXPECT_EQ(all_gather.bytes, n * (k - 1) / k);
-  for (const auto& count : {all_reduce, reduce_scatter, all_gather}) {
-    EXPECT_EQ(count.calls, k > 1 ? 1 : 0);
-    EXPECT_GE(count.seconds, 0);
-  }
+  for (const auto& count : {all_reduce, reduce_scatter, all_gather}) EXPECT_EQ(count.calls, k > 1 ? 1 : 0);
   if (rank() < 2 && k > 1) {
     const auto sent = counted(Traffic::pp_activation, [&] {
       group().begin_group();

@@ -1,0 +1,47 @@
+#include "grid/activity.h"
+
+#include <stdexcept>
+
+#include "base/clock.h"
+
+namespace trireme::grid {
+
+void Activity::begin(int kind, const Subject& subject, std::int64_t bytes) {
+  if (depth_ == deepest) throw std::logic_error("activities nested too deep");
+  Frame& frame = frames_[depth_++];
+  frame = {kind, subject, bytes, base::now(), 0};
+  show(frame);
+}
+
+void Activity::end() {
+  if (depth_ == 1) throw std::logic_error("no activity to end");
+  const Frame& frame = frames_[--depth_];
+  const double end = base::now(), seconds = end - frame.begin;
+  seconds_[static_cast<std::size_t>(frame.kind)] += seconds - frame.inner;
+  ++counts_[static_cast<std::size_t>(frame.kind)];
+  frames_[depth_ - 1].inner += seconds;
+  if (events_ && events_->size() < events_->capacity())
+    events_->push_back({frame.begin, end, frame.kind, frame.subject, frame.bytes});
+  show(frames_[depth_ - 1]);
+}
+
+void Activity::set_step(std::int64_t step) {
+  doing_->step.store(step, std::memory_order_relaxed);
+  doing_->changes.fetch_add(1, std::memory_order_release);
+}
+
+void Activity::publish_in(Doing& place) {
+  place.step.store(doing_->step.load());
+  doing_ = &place;
+  show(frames_[depth_ - 1]);
+}
+
+void Activity::show(const Frame& frame) {
+  doing_->kind.store(frame.kind, std::memory_order_relaxed);
+  doing_->microbatch.store(frame.subject.microbatch, std::memory_order_relaxed);
+  doing_->chunk.store(frame.subject.chunk, std::memory_order_relaxed);
+  doing_->peer.store(frame.subject.peer, std::memory_order_relaxed);
+  doing_->changes.fetch_add(1, std::memory_order_release);
+}
+
+}  // namespace trireme::grid

@@ -1,0 +1,87 @@
+// The sums, the events and the present state that one activity leaves. Oracle: the clock around it, and the order of the calls.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <thread>
+
+#include "base/clock.h"
+#include "grid/activity.h"
+
+namespace trireme::test {
+namespace {
+
+using grid::Activity;
+using grid::kind_of;
+using grid::Traffic;
+using grid::Work;
+
+void sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+TEST(Activity, what_is_nested_is_not_counted_twice) {
+  Activity activity;
+  const double begin = base::now();
+  {
+    const Activity::Scope forward(activity, Work::forward);
+    sleep(0.01);
+    activity.begin(kind_of(Traffic::tp_all_reduce));
+    sleep(0.02);
+    activity.end();
+  }
+  const double all = base::now() - begin;
+  EXPECT_GE(activity.seconds(Work::forward), 0.01);
+  EXPECT_GE(activity.seconds(Traffic::tp_all_reduce), 0.02);
+  EXPECT_LE(activity.seconds(Work::forward) + activity.seconds(Traffic::tp_all_reduce), all);
+  EXPECT_EQ(activity.count(Work::forward), 1);
+}
+
+TEST(Activity, events_come_in_the_order_of_their_ends_and_no_more_than_there_is_room) {
+  Activity activity;
+  std::vector<grid::Event> events;
+  events.reserve(2);
+  activity.record(&events);
+  activity.begin(kind_of(Work::forward), {.microbatch = 3, .chunk = 1});
+  activity.begin(kind_of(Traffic::pp_activation), {.peer = 5}, 64);
+  activity.end();
+  activity.end();
+  activity.begin(kind_of(Work::data));
+  activity.end();
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].kind, kind_of(Traffic::pp_activation));
+  EXPECT_EQ(events[0].subject.peer, 5);
+  EXPECT_EQ(events[0].bytes, 64);
+  EXPECT_EQ(events[1].kind, kind_of(Work::forward));
+  EXPECT_EQ(events[1].subject.microbatch, 3);
+  EXPECT_LE(events[1].begin, events[0].begin);
+  EXPECT_LE(events[0].end, events[1].end);
+}
+
+TEST(Activity, the_present_state_is_the_innermost_activity) {
+  Activity activity;
+  grid::Doing doing;
+  activity.publish_in(doing);
+  EXPECT_EQ(doing.kind, -1);
+  activity.set_step(7);
+  activity.begin(kind_of(Work::backward), {.microbatch = 2, .chunk = 0});
+  const std::int64_t before = doing.changes;
+  activity.begin(kind_of(Traffic::pp_gradient), {.peer = 4});
+  EXPECT_EQ(doing.kind, kind_of(Traffic::pp_gradient));
+  EXPECT_EQ(doing.peer, 4);
+  EXPECT_GT(doing.changes, before);
+  activity.end();
+  EXPECT_EQ(doing.kind, kind_of(Work::backward));
+  EXPECT_EQ(doing.microbatch, 2);
+  EXPECT_EQ(doing.peer, -1);
+  activity.end();
+  EXPECT_EQ(doing.kind, -1);
+  EXPECT_EQ(doing.step, 7);
+}
+
+TEST(Activity, an_end_without_a_begin_is_a_fault) {
+  Activity activity;
+  EXPECT_THROW(activity.end(), std::logic_error);
+  for (int k = 0; k < 7; ++k) activity.begin(kind_of(Work::data));
+  EXPECT_THROW(activity.begin(kind_of(Work::data)), std::logic_error);
+}
+
+}  // namespace
+}  // namespace trireme::test
