@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,9 @@ namespace trireme::store {
 
 using Shape = std::vector<std::int64_t>;
 
-/// Product of the extents, 1 for a scalar. A failure when 64 bits do not hold it.
+/// Product of the extents, 1 for a scalar; nothing when 64 bits do not hold it.
+std::optional<std::int64_t> product(const Shape& shape);
+/// The same, a failure when 64 bits do not hold it.
 std::int64_t elements_of(const Shape& shape);
 /// "[3, 4]", for messages.
 std::string to_string(const Shape& shape);
