@@ -45,13 +45,13 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-void rename(const fs::path& from, const fs::path& to) {
+void move(const fs::path& from, const fs::path& to) {
   base::file_operation("rename");
   if (std::rename(from.c_str(), to.c_str()) != 0)
     base::fail("{}: cannot rename to {}: {}", from.string(), to.string(), std::strerror(errno));
 }
 
-void remove(const fs::path& path) {
+void erase(const fs::path& path) {
   base::file_operation("remove");
   std::error_code error;
   fs::remove_all(path, error);
@@ -61,18 +61,18 @@ void remove(const fs::path& path) {
 /// The manifest first, so that what is left of it at any moment is no checkpoint.
 void remove_folder(const fs::path& folder) {
   if (is_published(folder)) {
-    remove(folder / "manifest.json");
+    erase(folder / "manifest.json");
     base::sync_folder(folder.string());
   }
-  for (const std::string& name : names_in(folder)) remove(folder / name);
-  remove(folder);
+  for (const std::string& name : names_in(folder)) erase(folder / name);
+  erase(folder);
 }
 
 /// Under the name `.deleting`, which nothing reads.
 void delete_checkpoint(const fs::path& folder) {
   const fs::path doomed = folder.string() + deleting;
-  remove(doomed);
-  rename(folder, doomed);
+  erase(doomed);
+  move(folder, doomed);
   base::sync_folder(folder.parent_path().string());
   remove_folder(doomed);
 }
@@ -81,24 +81,24 @@ void delete_checkpoint(const fs::path& folder) {
 /// system can exchange two names; elsewhere just before.
 void take_name(const fs::path& from, const fs::path& to) {
   std::error_code ignored;
-  if (!fs::exists(to, ignored)) return rename(from, to);
+  if (!fs::exists(to, ignored)) return move(from, to);
   base::file_operation("exchange");
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) {
     base::sync_folder(to.parent_path().string());
     return remove_folder(from);
   }
   delete_checkpoint(to);
-  rename(from, to);
+  move(from, to);
 }
 
 void point_latest(const fs::path& folder, const std::string& name) {
   const fs::path link = folder / latest, temporary = folder / (std::string(latest) + partial);
-  remove(temporary);
+  erase(temporary);
   base::file_operation("symlink");
   std::error_code error;
   fs::create_symlink(name, temporary, error);
   if (error) base::fail("{}: cannot make a symbolic link: {}", temporary.string(), error.message());
-  rename(temporary, link);
+  move(temporary, link);
   base::sync_folder(folder.string());
 }
 
@@ -108,11 +108,12 @@ std::string step_folder_name(std::int64_t step) { return fmt::format("{}{:08}", 
 
 std::string create_partial(const std::string& folder, std::int64_t step) {
   const fs::path path = fs::path(folder) / (step_folder_name(step) + partial);
-  remove(path);
+  erase(path);
   base::file_operation("create a folder");
   std::error_code error;
   fs::create_directories(path, error);
   if (error) base::fail("{}: cannot make this folder: {}", path.string(), error.message());
+  base::sync_folder(fs::path(folder).parent_path().string());
   return path.string();
 }
 
@@ -160,7 +161,7 @@ Leftovers remove_partials(const std::string& folder) {
     const fs::path path = fs::path(folder) / name;
     const bool ours = name.starts_with(prefix) || name.starts_with(latest);
     if (ours && (ends(partial) || ends(deleting))) {
-      remove(path);
+      erase(path);
       leftovers.removed.push_back(name);
     } else if (step_of(name) && !is_published(path)) {
       leftovers.unfinished.push_back(name);
