@@ -15,11 +15,14 @@ void check_run_folder(const std::string& path, const std::string& input);
 /// Refuses (bad_input) a file that could not be written at the end of a run: no folder, no right, a folder of that name.
 void check_output_file(const std::string& key, const std::string& path);
 
+/// The checkpoints of the run in `path`.
+inline std::string checkpoints_of(const std::string& path) { return path + "/checkpoints"; }
+
 class RunFolder {
  public:
   /// Makes the folder and takes its lock: one job a folder, until this object or the process ends. A second start is refused
-  /// with the holder's host, process and job.
-  explicit RunFolder(std::string path);
+  /// with the holder's host, process and job. Unless the run `resumes`, what an earlier one printed and recorded is removed.
+  RunFolder(std::string path, bool resumes);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
