@@ -14,9 +14,9 @@ namespace {
 constexpr int steps = 12;
 
 /// A run of input/tiny.toml on few shuffled samples, with dropout.
-class Run {
+class Job {
  public:
-  Run(const Folder& folder, const std::string& name, const Layout& layout, std::vector<std::string> more = {})
+  Job(const Folder& folder, const std::string& name, const Layout& layout, std::vector<std::string> more = {})
       : folder_(folder), name_(name), ranks_(layout.tensor * layout.pipeline * layout.data), words_(layout.overrides()) {
     for (const char* value : {"data.synthetic=false", "data.shuffle=true", "model.dropout=0.1", "checkpoint.every=4"})
       words_.push_back(value);
@@ -70,7 +70,7 @@ class Resume : public testing::Test {
   }
 
   /// Equal step, loss, gradient norm and learning rate in all rows, and equal final weights.
-  static void expect_equal(const Run& ours, const Run& whole) {
+  static void expect_equal(const Job& ours, const Job& whole) {
     for (const std::size_t index : {0, 1, 2, 3, 5, 6})
       EXPECT_EQ(column(ours.metrics(), index), column(whole.metrics(), index)) << "column " << index;
     EXPECT_EQ(column(ours.metrics(), 0).size(), static_cast<std::size_t>(steps));
@@ -86,11 +86,11 @@ TEST_F(Resume, IsBitwiseTheUninterruptedRunInEverySchedule) {
   const std::vector<Layout> all = {{1, 2, 2, "gpipe"}, {2, 2, 1, "1f1b"}, {1, 2, 2, "interleaved", 2}};
   for (const Layout& layout : all) {
     SCOPED_TRACE(layout.name());
-    const Run whole(folder_, "whole-" + layout.schedule, layout);
+    const Job whole(folder_, "whole-" + layout.schedule, layout);
     ASSERT_EQ(whole.finish().status, 0);
     for (const int step : {3, 4, 6, 9}) {  // before a save, at it, while it may be under way, after two
       SCOPED_TRACE(fmt::format("killed after step {}", step));
-      const Run killed(folder_, fmt::format("killed-{}-{}", layout.schedule, step), layout);
+      const Job killed(folder_, fmt::format("killed-{}-{}", layout.schedule, step), layout);
       killed.kill_after(step, 4);
       const Result result = killed.finish();
       ASSERT_EQ(result.status, 0) << result.err;
@@ -100,11 +100,11 @@ TEST_F(Resume, IsBitwiseTheUninterruptedRunInEverySchedule) {
 }
 
 TEST_F(Resume, GoesOnInAnotherLayoutOfTheSameTensorAndDataRanksWithTheSameBits) {
-  const Run whole(folder_, "whole", {1, 2, 2, "1f1b"});
+  const Job whole(folder_, "whole", {1, 2, 2, "1f1b"});
   ASSERT_EQ(whole.finish().status, 0);
-  const Run before(folder_, "moved", {1, 2, 2, "1f1b"}, {"run.steps=5"});
+  const Job before(folder_, "moved", {1, 2, 2, "1f1b"}, {"run.steps=5"});
   ASSERT_EQ(before.finish().status, 0);
-  const Run after(folder_, "moved", {1, 4, 2, "gpipe"});
+  const Job after(folder_, "moved", {1, 4, 2, "gpipe"});
   const Result result = after.finish();
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_NE(result.out.find("resumed from step 5"), std::string::npos);
@@ -116,18 +116,18 @@ TEST_F(Resume, GoesOnInAnotherLayoutOfTheSameTensorAndDataRanksWithTheSameBits) 
 TEST_F(Resume, SurvivesRandomKills) {
   const int kills = std::getenv("TRIREME_LONG") ? 200 : 20;
   const Layout layout{1, 2, 1, "1f1b"};
-  const Run whole(folder_, "whole", layout, {"checkpoint.every=1"});
+  const Job whole(folder_, "whole", layout, {"checkpoint.every=1"});
   ASSERT_EQ(whole.finish().status, 0);
   std::mt19937 random(20261130);
   for (int done = 0, round = 0; done < kills; ++round) {
     SCOPED_TRACE(fmt::format("round {}", round));
-    const Run killed(folder_, fmt::format("killed-{}", round), layout, {"checkpoint.every=1"});
+    const Job killed(folder_, fmt::format("killed-{}", round), layout, {"checkpoint.every=1"});
     for (int last = 0; last < steps - 1 && done < kills; ++done)
       last = killed.kill_after(std::min<int>(steps - 1, last + 1 + static_cast<int>(random() % 4)), 1 + random() % 2);
     const Result result = killed.finish();
     ASSERT_EQ(result.status, 0) << result.err;
     expect_equal(killed, whole);
-    const Result verified = run({program(), "checkpoint", "verify", killed.directory()});
+    const Result verified = run({program().string(), "checkpoint", "verify", killed.directory()});
     EXPECT_EQ(verified.status, 0) << verified.out << verified.err;
     fs::remove_all(killed.directory());
   }
@@ -141,14 +141,14 @@ TEST_F(Resume, SurvivesACrashAtEachFileOperation) {
   int crashes = 0;
   for (int n = 1;; n += stride) {
     SCOPED_TRACE(fmt::format("operation {}", n));
-    const Run run_of(folder_, fmt::format("crash-{}", n), layout, often);
+    const Job run_of(folder_, fmt::format("crash-{}", n), layout, often);
     const Result crashed = run(run_of.command({"env", fmt::format("TRIREME_KILL_AT_FILE_OPERATION={}", n)}));
     if (crashed.status == 0) break;  // fewer operations than that
     ++crashes;
     const Result result = run_of.finish();
     ASSERT_EQ(result.status, 0) << result.err;
     EXPECT_EQ(column(run_of.metrics(), 0), (std::vector<std::string>{"1", "2", "3", "4", "5", "6"}));
-    const Result verified = run({program(), "checkpoint", "verify", run_of.directory()});
+    const Result verified = run({program().string(), "checkpoint", "verify", run_of.directory()});
     EXPECT_EQ(verified.status, 0) << verified.out << verified.err;
     for (const auto& entry : fs::directory_iterator(run_of.directory() + "/checkpoints"))
       EXPECT_FALSE(entry.path().extension() == ".partial" || entry.path().extension() == ".deleting") << entry.path();
