@@ -58,8 +58,9 @@ template <class Visit>
 void for_each_owned(const config::Model& model, const Cut& cut, int pipeline, int tensor, int data, Visit visit) {
   int number = 0;
   for (const spec::Parameter& parameter : spec::model_parameters(model)) {
-    const std::int64_t layer = std::clamp<std::int64_t>(parameter.layer, 0, model.layers - 1);
-    const bool mine = layer * cut.pipeline / model.layers == pipeline && number++ % cut.data == data;
+    const std::int64_t layers = std::max<std::int64_t>(model.layers, 1);
+    const std::int64_t layer = std::clamp<std::int64_t>(parameter.layer, 0, layers - 1);
+    const bool mine = layer * cut.pipeline / layers == pipeline && number++ % cut.data == data;
     if (mine && (parameter.split_axis || tensor == 0))
       visit(parameter, slice_of(parameter, parameter.split_axis ? cut.tensor : 1, tensor));
   }
