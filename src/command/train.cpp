@@ -57,6 +57,7 @@ std::string banner(int argc, char** argv) {
 }  // namespace
 
 int train(int argc, char** argv) {
+  const train::Signals signals;  // before MPI starts
   grid::World world;
   try {
     Arguments arguments;
@@ -65,7 +66,7 @@ int train(int argc, char** argv) {
       if (world.rank() == 0) fmt::print("{}", arguments.help);
       return 0;
     }
-    train::run_training(world, read(world, arguments), banner(argc, argv));
+    train::run_training(world, read(world, arguments), banner(argc, argv), signals);
     return 0;
   } catch (const grid::Agreed&) {
     throw;

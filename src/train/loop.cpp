@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "config/write.h"
+#include "grid/watchdog.h"
 #include "spec/flops.h"
 #include "train/machine.h"
 #include "train/records.h"
@@ -29,13 +30,21 @@ struct Machine {
 class Loop {
  public:
   Loop(grid::World& world, const config::Config& config, const Start& start, Trainer& trainer, RunFolder* folder,
-       const Machine& machine)
-      : world_(world), config_(config), start_(start), trainer_(trainer), folder_(folder), machine_(machine) {}
+       const Machine& machine, const Signals& signals)
+      : world_(world),
+        config_(config),
+        start_(start),
+        trainer_(trainer),
+        folder_(folder),
+        machine_(machine),
+        turns_(world, signals, config.run.directory, config.run.time_limit) {}
 
   void run();
 
  private:
   StepRecord step(std::int64_t k);
+  /// Every rank: whether a signal, the time or RUN/STOP ends the run here.
+  bool ends();
   void log(const StepRecord& record);
   void stop(base::Exit status, const std::string& why);
   void stop_if_not_finite(const StepRecord& record);
@@ -51,6 +60,7 @@ class Loop {
   Trainer& trainer_;
   RunFolder* folder_;
   Machine machine_;
+  Turns turns_;
   std::optional<MetricsFile> metrics_;
   std::optional<base::Error> lost_;
   std::int64_t private_first_step_ = 0;
@@ -113,12 +123,26 @@ void Loop::stop_if_copies_differ(std::int64_t step) {
   if (!fault.empty()) stop(base::Exit::mismatch, fmt::format("after step {}: {}", step, fault));
 }
 
+bool Loop::ends() {
+  switch (turns_.next()) {
+    case Turn::go_on:
+    case Turn::save_and_go_on:
+      return false;
+    case Turn::save_and_requeue:
+      stop(base::Exit::saved, turns_.reason());
+      return true;
+    default:
+      if (folder_) folder_->print("ends: " + turns_.reason() + "\n");
+      return true;
+  }
+}
+
 void Loop::run() {
   world_.agree([&] {
     if (folder_) metrics_.emplace(folder_->file("metrics.csv"));
   });
   StepRecord record;
-  for (std::int64_t k = 0; k < config_.run.steps; ++k) {
+  for (std::int64_t k = 0; k < config_.run.steps && !ends(); ++k) {
     record = step(k);
     if (k == 0) private_first_step_ = private_memory();
     const auto every = config_.run.evaluate_every;
@@ -174,18 +198,33 @@ Machine measure_machine(grid::World& world, kernels::Kernels& kernels, const Sta
   return {begin, peak};
 }
 
+/// Every rank; null when run.watchdog is 0.
+std::unique_ptr<grid::Watchdog> start_watchdog(grid::World& world, const config::Run& run, const Start& start) {
+  if (run.watchdog == 0) return nullptr;
+  const auto end = [&world, &run](const std::string& what) {
+    write_status_in(run.directory, fmt::format("{} {}", static_cast<int>(base::Exit::unresponsive), what));
+    world.abort(base::Exit::unresponsive, "watchdog: " + what);
+  };
+  return std::make_unique<grid::Watchdog>(
+      world, start.shape, grid::Watchdog::Options{.limit = run.watchdog, .folder = run.directory + "/watchdog", .end = end});
+}
+
 }  // namespace
 
-void run_training(grid::World& world, const config::Resolved& resolved, const std::string& banner) {
+void run_training(grid::World& world, const config::Resolved& resolved, const std::string& banner, const Signals& signals) {
   const double begin = base::now();
+  if (stops_at_start(world, resolved.config.run.directory)) return;
   Start start = check_start(world, resolved);
   const auto folder = open_folder(world, resolved, start, banner);
+  const auto watchdog = start_watchdog(world, resolved.config.run, start);
+  if (const double late = begin - signals.begin(); folder && late > 10)
+    folder->print(fmt::format("MPI took {} to start; run.time_limit counts from before\n", base::time_text(late)));
   try {
     auto kernels = make_kernels(resolved.config.model, start.threads);
     const Machine machine = measure_machine(world, *kernels, start, begin, folder.get());
     Trainer trainer(resolved.config, start.threads, world, std::move(start.opened.sources),
                     start.initial ? &*start.initial : nullptr, std::move(kernels));
-    Loop(world, resolved.config, start, trainer, folder.get(), machine).run();
+    Loop(world, resolved.config, start, trainer, folder.get(), machine, signals).run();
     if (folder) folder->write_status("0 done");
   } catch (const grid::Agreed& end) {
     if (folder) folder->write_status(fmt::format("{} {}", static_cast<int>(end.status), end.message));

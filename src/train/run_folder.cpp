@@ -38,7 +38,8 @@ int try_lock(const std::string& path, int flags) {
 
 /// Whether there is anything in the folder that no run leaves behind, not even one that ended in its start.
 bool holds_other_things(const std::string& path) {
-  const std::set<std::string> ours = {"config.toml", "topology.tsv", "log.txt", "metrics.csv", "summary.json", "status", "lock"};
+  const std::set<std::string> ours = {"config.toml", "topology.tsv", "log.txt", "metrics.csv", "summary.json",
+                                      "status",      "lock",         "STOP",    "SAVE",        "watchdog"};
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(path, ignored)) {
     const fs::path name = entry.path().filename();
@@ -87,6 +88,15 @@ void check_output_file(const std::string& key, const std::string& path) {
   unlink(trial.c_str());
 }
 
+void write_status_in(const std::string& directory, const std::string& text) noexcept {
+  const std::string file = directory + "/status";
+  try {
+    base::write_file_atomically(file, text + "\n");
+  } catch (const std::exception&) {
+    std::ofstream(file, std::ios::in | std::ios::out) << text.substr(0, text.find(' ')) << " ended\n";  // as long as "running"
+  }
+}
+
 RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
   std::error_code error;
   fs::create_directories(path_, error);
@@ -109,15 +119,6 @@ RunFolder::~RunFolder() {
 
 void RunFolder::write(const std::string& name, const std::string& content) const {
   base::write_file_atomically(file(name), content);
-}
-
-void RunFolder::write_status(const std::string& text) const noexcept {
-  try {
-    write("status", text + "\n");
-  } catch (const std::exception&) {
-    std::ofstream(file("status"), std::ios::in | std::ios::out)
-        << text.substr(0, text.find(' ')) << " ended\n";  // as long as "running"
-  }
 }
 
 void RunFolder::print(const std::string& text) {
