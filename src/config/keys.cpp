@@ -138,14 +138,14 @@ void run_keys(std::vector<Key>& keys) {
       {.words = {"auto", "mpi", "nccl", "staged"}, .built = {"auto", "mpi"}, .feature = "this communicator"});
   key("threads", &Run::threads, "threads a rank, at most the cores it may use; 0: its share of them",
       {.unit = "threads", .range = {0, 4096}});
-  key("time_limit", &Run::time_limit, "save and end after this time, e.g. \"4h\"; 0: none",
-      {.unit = "seconds", .range = not_negative, .duration = true, .built = {"0"}, .feature = "ending in time"});
+  key("time_limit", &Run::time_limit, "save and end in time for this, e.g. \"4h\", or what squeue -o %L says; 0: none",
+      {.unit = "seconds", .range = not_negative, .duration = true});
   key("log_every", &Run::log_every, "steps between log lines", {.unit = "steps", .range = positive});
   key("evaluate_every", &Run::evaluate_every, "steps between evaluations on held-out samples; 0: never",
       {.unit = "steps", .range = natural});
   key("evaluate_samples", &Run::evaluate_samples, "held-out samples an evaluation", {.unit = "samples", .range = positive});
-  key("watchdog", &Run::watchdog, "end the run when a rank is silent for this time; 0: off",
-      {.unit = "seconds", .range = not_negative, .duration = true, .built = {"0"}, .feature = "the watchdog"});
+  key("watchdog", &Run::watchdog, "end the run when a rank is silent for this time, thrice it up to the first step; 0: off",
+      {.unit = "seconds", .range = not_negative, .duration = true});
   key("final_weights", &Run::final_weights, "a .safetensors file to write at the end; empty: none", {.suffix = ".safetensors"});
   key("check_copies_every", &Run::check_copies_every, "steps between comparisons of copied parameters; 0: never",
       {.unit = "steps", .range = natural});

@@ -44,9 +44,8 @@ class CheckpointWriter {
   /// Steps in the newest checkpoint published by this object, or resumed from; -1: none.
   std::int64_t saved_step() const { return saved_; }
   void set_saved_step(std::int64_t step) { saved_ = step; }
-  /// From the start of a save to its publication, the longest so far.
-  double longest_seconds() const { return longest_; }
-  double last_seconds() const { return last_; }
+  /// Of the last save, from its start to its publication.
+  double seconds() const { return seconds_; }
 
  private:
   enum class Phase { idle, writing, publishing };
@@ -67,7 +66,7 @@ class CheckpointWriter {
   std::string partial_;    // the folder being written
   std::int64_t step_ = 0;  // of the save under way
   std::int64_t saved_ = -1;
-  double begin_ = 0, last_ = 0, longest_ = 0;
+  double begin_ = 0, seconds_ = 0;
   std::future<store::FileRecord> writing_;
   std::future<void> publishing_;  // on rank 0
 };

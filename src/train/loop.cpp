@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "config/write.h"
+#include "grid/watchdog.h"
 #include "spec/flops.h"
 #include "store/checkpoint_folder.h"
 #include "train/checkpoint_writer.h"
@@ -27,6 +28,9 @@ struct Machine {
   double begin = 0;       // of the run, on the clock of base::now()
   double peak_flops = 0;  // a rank: matrix products, the mean over the ranks
 };
+
+/// Bytes a second a rank that are counted on until a save has been measured, for the end of the job's time: few.
+constexpr double unmeasured_save_rate = 50e6;
 
 /// How a run ended, and what its file `status` says.
 struct Ended {
@@ -53,6 +57,7 @@ class Loop {
         writer_(trainer.state(), plan(resolved), trainer.device(), trainer.grid(), trainer.snapshot()),
         turns_(world, signals, config_.run.directory, config_.run.time_limit) {
     if (start.resumes && start.origin.moments) writer_.set_saved_step(start.origin.step);
+    turns_.expect_save(static_cast<double>(spec::checkpoint_bytes(config_.model)) / world.size() / unmeasured_save_rate);
   }
 
   Ended run();
@@ -183,7 +188,8 @@ void Loop::try_to_save(const std::function<void()>& work) {
 }
 
 void Loop::announce_save() {
-  print(fmt::format("saved step {} in {:.1f} s: {}/{}\n", writer_.saved_step(), writer_.last_seconds(),
+  turns_.expect_save(writer_.seconds());
+  print(fmt::format("saved step {} in {:.1f} s: {}/{}\n", writer_.saved_step(), writer_.seconds(),
                     checkpoints_of(config_.run.directory), store::step_folder_name(writer_.saved_step())));
 }
 
@@ -271,18 +277,28 @@ Machine measure_machine(grid::World& world, kernels::Kernels& kernels, const Sta
   return {begin, peak};
 }
 
+/// Every rank; null when run.watchdog is 0.
+std::unique_ptr<grid::Watchdog> start_watchdog(grid::World& world, const config::Run& run, const Start& start) {
+  if (run.watchdog == 0) return nullptr;
+  const auto end = [&world, &run](const std::string& what) {
+    write_status_in(run.directory, fmt::format("{} {}", static_cast<int>(base::Exit::unresponsive), what));
+    world.abort(base::Exit::unresponsive, "watchdog: " + what);
+  };
+  return std::make_unique<grid::Watchdog>(
+      world, start.shape, grid::Watchdog::Options{.limit = run.watchdog, .folder = run.directory + "/watchdog", .end = end});
+}
+
 }  // namespace
 
 base::Exit run_training(grid::World& world, const config::Resolved& resolved, const std::string& banner, const Signals& signals,
                         bool weights_only) {
   const double begin = base::now();
-  const std::string& directory = resolved.config.run.directory;
-  if (world.largest(world.rank() == 0 && stop_file_in(directory) ? 1 : 0) > 0) {
-    if (world.rank() == 0) fmt::print("{}/STOP is there: nothing was done; a start goes on once it is removed\n", directory);
-    return base::Exit::done;
-  }
+  if (stops_at_start(world, resolved.config.run.directory)) return base::Exit::done;
   Start start = check_start(world, resolved, weights_only);
   const auto folder = open_folder(world, resolved, start, banner);
+  const auto watchdog = start_watchdog(world, resolved.config.run, start);
+  if (const double late = begin - signals.begin(); folder && late > 10)
+    folder->print(fmt::format("MPI took {} to start; run.time_limit counts from before\n", base::time_text(late)));
   try {
     auto kernels = make_kernels(resolved.config.model, start.threads);
     const Machine machine = measure_machine(world, *kernels, start, begin, folder.get());

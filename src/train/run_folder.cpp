@@ -88,6 +88,15 @@ void check_output_file(const std::string& key, const std::string& path) {
   unlink(trial.c_str());
 }
 
+void write_status_in(const std::string& directory, const std::string& text) noexcept {
+  const std::string file = directory + "/status";
+  try {
+    base::write_file_atomically(file, text + "\n");
+  } catch (const std::exception&) {
+    std::ofstream(file, std::ios::in | std::ios::out) << text.substr(0, text.find(' ')) << " ended\n";  // as long as "running"
+  }
+}
+
 RunFolder::RunFolder(std::string path, bool resumes) : path_(std::move(path)) {
   std::error_code error;
   fs::create_directories(path_, error);
@@ -112,15 +121,6 @@ RunFolder::~RunFolder() {
 
 void RunFolder::write(const std::string& name, const std::string& content) const {
   base::write_file_atomically(file(name), content);
-}
-
-void RunFolder::write_status(const std::string& text) const noexcept {
-  try {
-    write("status", text + "\n");
-  } catch (const std::exception&) {
-    std::ofstream(file("status"), std::ios::in | std::ios::out)
-        << text.substr(0, text.find(' ')) << " ended\n";  // as long as "running"
-  }
 }
 
 void RunFolder::print(const std::string& text) {

@@ -1,4 +1,5 @@
-// The folder that a run leaves behind. World rank 0 alone touches it, so every member is for that rank.
+// The folder that a run leaves behind. World rank 0 alone touches it, but for the watchdog's last word, so every
+// member is for that rank.
 #pragma once
 
 #include <fstream>
@@ -18,6 +19,11 @@ void check_output_file(const std::string& key, const std::string& path);
 /// The checkpoints of the run in `path`.
 inline std::string checkpoints_of(const std::string& path) { return path + "/checkpoints"; }
 
+/// Replaces the file `status` of a run: how it ended, or "running", which stays when it is killed. On a full disk in place, where
+/// the old text makes room; never an error. Rank 0's by RunFolder; the watchdog's by any rank, since rank 0 may be the silent
+/// one.
+void write_status_in(const std::string& directory, const std::string& text) noexcept;
+
 class RunFolder {
  public:
   /// Makes the folder and takes its lock: one job a folder, until this object or the process ends. A second start is refused
@@ -31,9 +37,7 @@ class RunFolder {
   void write(const std::string& name, const std::string& content) const;
   /// To standard output and log.txt.
   void print(const std::string& text);
-  /// Replaces the file `status`: how the run ended, or "running", which stays when it is killed. On a full disk in place, where
-  /// the old text makes room; never an error.
-  void write_status(const std::string& text) const noexcept;
+  void write_status(const std::string& text) const noexcept { write_status_in(path_, text); }
 
  private:
   std::string path_;

@@ -127,6 +127,7 @@ std::vector<const kernels::Arena*> Trainer::arenas() const {
 
 StepResult Trainer::step(std::int64_t step) {
   current_ = step;
+  grid_.world().activity().set_step(step);
   device_->zero(gradient_);
   if (output_gradient_) device_->zero(output_gradient_);
   // The gradient is the mean over the global batch's tokens, so the loss is scaled before the backward pass.

@@ -33,6 +33,8 @@ std::string name_of(int number) {
   return std::to_string(number);
 }
 
+bool stop_file_in(const std::string& directory) { return access((directory + "/STOP").c_str(), F_OK) == 0; }
+
 // What ranks tell each other, each the largest of all.
 enum Field { stop_file, save_file, time_up, signal_and_rank, fields };
 
@@ -53,14 +55,20 @@ Signals::~Signals() {
 
 int Signals::received() const { return first_signal; }
 
-bool stop_file_in(const std::string& directory) { return access((directory + "/STOP").c_str(), F_OK) == 0; }
+bool stops_at_start(grid::World& world, const std::string& directory) {
+  const bool stops = world.largest(world.rank() == 0 && stop_file_in(directory)) > 0;
+  if (stops && world.rank() == 0) fmt::print("{}/STOP is there: nothing to do; remove it to go on\n", directory);
+  return stops;
+}
 
 Turns::Turns(grid::World& world, const Signals& signals, std::string directory, double time_limit)
     : world_(world), signals_(signals), directory_(std::move(directory)), time_limit_(time_limit) {}
 
+void Turns::expect_save(double seconds) { slowest_save_ = std::max(slowest_save_, seconds); }
+
 void Turns::save_took(double seconds) {
   saving_ += seconds;
-  slowest_save_ = std::max(slowest_save_, seconds);
+  expect_save(seconds);
 }
 
 double Turns::margin() const { return 2 * slowest_save_ + 2 * slowest_step_ + std::min(60.0, 0.05 * time_limit_); }

@@ -31,8 +31,8 @@ class Signals {
   std::vector<struct sigaction> before_;
 };
 
-/// Any rank, one alone: RUN/STOP is there. A start that finds it ends at once with 0.
-bool stop_file_in(const std::string& directory);
+/// Every rank: whether RUN/STOP is there, so that a run must not start; says so.
+bool stops_at_start(grid::World& world, const std::string& directory);
 
 enum class Turn {
   go_on,
@@ -52,8 +52,9 @@ class Turns {
   /// Why the last turn was not go_on, the same on all ranks: "signal USR1, received by rank 3".
   const std::string& reason() const { return reason_; }
 
-  /// This rank waited so long for a checkpoint, or is expected to. The largest counts; what is measured outside of this, from one
-  /// next() to the next, counts as a step.
+  /// A save takes so long from its beginning to its end; the largest counts.
+  void expect_save(double seconds);
+  /// This rank waited so long for a save since the last next(), which is not the step's time; counts as a save too.
   void save_took(double seconds);
   /// What must be left of the job's time for another step: 2 saves, 2 of the slowest steps, and 5 % of the limit, 60 s at most.
   double margin() const;

@@ -137,7 +137,7 @@ TEST_F(Resume, SurvivesRandomKills) {
 TEST_F(Resume, SurvivesACrashAtEachFileOperation) {
   const Layout layout{1, 2, 1, "1f1b"};
   const std::vector<std::string> often = {"checkpoint.every=2", "checkpoint.keep=1", "run.steps=6"};
-  const int stride = std::getenv("TRIREME_LONG") ? 1 : 7;
+  const int stride = std::getenv("TRIREME_LONG") ? 1 : 31;
   int crashes = 0;
   for (int n = 1;; n += stride) {
     SCOPED_TRACE(fmt::format("operation {}", n));
@@ -154,7 +154,7 @@ TEST_F(Resume, SurvivesACrashAtEachFileOperation) {
       EXPECT_FALSE(entry.path().extension() == ".partial" || entry.path().extension() == ".deleting") << entry.path();
     fs::remove_all(run_of.directory());
   }
-  EXPECT_GT(crashes * stride, 60) << "operations of 3 saves";
+  EXPECT_GT(crashes * stride, 300) << "operations of 3 saves";
 }
 
 }  // namespace
