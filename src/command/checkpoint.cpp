@@ -71,39 +71,36 @@ int verify(const Arguments& arguments) {
   throw base::Error(base::Exit::mismatch, fmt::format("{}", fmt::join(faults, "\n")));
 }
 
-/// The model of the file, or its keys as given beside it.
-config::Model imported_model(const std::string& path, const std::vector<std::string>& overrides) {
-  const config::Model own = store::gpt2_model(store::SafetensorsReader(path));
-  std::vector<std::string> values;
-  for (const std::string& value : overrides) {
-    const std::string key = value.substr(0, value.find('='));
-    values.push_back(key.find('.') == std::string::npos ? "model." + value : value);
-  }
-  std::string text = "[model]\n";
-  const auto add = [&](const char* key, std::int64_t size) {
-    if (size > 0) text += fmt::format("{} = {}\n", key, size);
-  };
-  add("layers", own.layers);
-  add("hidden", own.hidden);
-  add("heads", own.heads);
-  add("sequence", own.sequence);
-  add("vocabulary", own.vocabulary);
-  const config::Model model = config::read_config(path, text, values, config::Missing::allow).config.model;
+/// Refuses sizes that make no model.
+config::Model checked(const config::Model& model, const std::string& source) {
   if (model.layers == 0 || model.hidden == 0 || model.sequence == 0 || model.vocabulary == 0)
-    base::refuse("{}: not a GPT-2: no tensors wte.weight, wpe.weight, h.0.ln_1.weight", path);
+    base::refuse("{}: not the sizes of a model: layers = {}, hidden = {}, sequence = {}, vocabulary = {}", source, model.layers,
+                 model.hidden, model.sequence, model.vocabulary);
   if (model.heads == 0)
     base::refuse(
         "{}: nothing tells the number of heads, neither its metadata nor a config.json beside it: add heads=N to the command "
         "line",
-        path);
+        source);
   if (model.hidden % model.heads != 0)
-    base::refuse("{}: model.heads = {} does not divide model.hidden = {}", path, model.heads, model.hidden);
+    base::refuse("{}: model.heads = {} does not divide model.hidden = {}", source, model.heads, model.hidden);
   return model;
 }
 
 std::string model_text(const config::Model& model) {
   return fmt::format("[model]\nlayers = {}\nhidden = {}\nheads = {}\nsequence = {}\nvocabulary = {}\n", model.layers,
                      model.hidden, model.heads, model.sequence, model.vocabulary);
+}
+
+/// As the file shows it; `overrides` ("heads=12") tell what it does not.
+config::Model imported_model(const std::string& path, const std::vector<std::string>& overrides) {
+  config::Model model = store::gpt2_model(store::SafetensorsReader(path));
+  for (const std::string& value : overrides) {
+    if (!value.starts_with("heads=") && !value.starts_with("model.heads="))
+      base::refuse("error: trireme checkpoint: {}: only heads=N can be given; the file tells the rest", value);
+    model.heads = base::parse_count(value.substr(value.find('=') + 1));
+    if (model.heads < 1) base::refuse("error: trireme checkpoint: {}: at least 1", value);
+  }
+  return checked(model, path);
 }
 
 store::TensorPart whole(const spec::Parameter& parameter, std::vector<float>& values) {
@@ -164,7 +161,7 @@ int export_model(const Arguments& arguments) {
   const store::CheckpointReader reader(store::find_checkpoint(arguments.checkpoint));
   const auto resolved = config::read_config(reader.folder() + ": its config", reader.manifest().config, {},
                                             config::Missing::allow, config::Unbuilt::allow);
-  const auto parameters = spec::model_parameters(resolved.config.model);
+  const auto parameters = spec::model_parameters(checked(resolved.config.model, reader.folder() + ": its config"));
   const auto writer = store::create_gpt2(arguments.model, parameters, dtypes.at(arguments.dtype));
   std::vector<float> values;
   for (const spec::Parameter& parameter : parameters) {
