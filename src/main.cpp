@@ -34,6 +34,7 @@ constexpr std::array commands = {
     Command{"prepare", command::prepare, "make token files from text"},
     Command{"schedule", command::schedule, "show a pipeline schedule, its bubble and its memory"},
     Command{"compare", command::compare, "compare two runs, or a run and a reference"},
+    Command{"checkpoint", command::checkpoint, "show, verify, import or export a checkpoint"},
 };
 
 std::string usage() {

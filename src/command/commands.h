@@ -8,5 +8,6 @@ int prepare(int argc, char** argv);
 int check(int argc, char** argv);
 int schedule(int argc, char** argv);
 int compare(int argc, char** argv);
+int checkpoint(int argc, char** argv);
 
 }  // namespace trireme::command
