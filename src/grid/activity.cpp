@@ -22,6 +22,8 @@ void Activity::end() {
   frames_[depth_ - 1].inner += seconds;
   if (events_ && events_->size() < events_->capacity())
     events_->push_back({frame.begin, end, frame.kind, frame.subject, frame.bytes});
+  else if (events_)
+    ++missed_;
   show(frames_[depth_ - 1]);
 }
 

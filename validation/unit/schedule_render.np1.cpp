@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "command/schedule.h"
+#include "schedule/timeline.h"
 
 namespace {
 
@@ -38,7 +39,7 @@ TEST(Render, ListingNamesChunksWhenThereAreSeveral) {
 
 TEST(Render, DrawingHasABoxAPass) {
   const Schedule schedule = make_schedule(Kind::gpipe, 3, 1, 12);
-  const std::string drawing = svg(schedule, simulate(schedule, 1, 2));
+  const std::string drawing = svg(timeline(schedule, simulate(schedule, 1, 2), "passes"));
   EXPECT_EQ(count(drawing, "<title>forward"), 36u);
   EXPECT_EQ(count(drawing, "<title>backward"), 36u);
   EXPECT_EQ(count(drawing, ">11</text>"), 6u) << "the number in each box";
