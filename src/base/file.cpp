@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fault.h"
 
 namespace trireme::base {
 namespace {
@@ -35,7 +36,9 @@ class Descriptor {
 };
 
 void write_and_sync(const std::string& path, std::string_view content) {
+  file_operation("create");
   Descriptor file(path, O_WRONLY | O_CREAT | O_TRUNC, Exit::failure);
+  file_operation("write");
   while (!content.empty()) {
     const ssize_t written = ::write(file.get(), content.data(), content.size());
     if (written >= 0) {
@@ -44,16 +47,25 @@ void write_and_sync(const std::string& path, std::string_view content) {
       fail("{}: cannot write: {}", path, std::strerror(errno));
     }
   }
+  file_operation("sync");
   if (::fsync(file.get()) != 0 || file.close() != 0) fail("{}: cannot write: {}", path, std::strerror(errno));
 }
 
-void sync_folder(const std::string& folder) {
+}  // namespace
+
+void sync_file(const std::string& path) {
+  file_operation("sync file");
+  Descriptor file(path, O_RDONLY, Exit::failure);
+  if (::fsync(file.get()) != 0) fail("{}: cannot write: {}", path, std::strerror(errno));
+}
+
+void sync_folder(const std::string& path) {
+  file_operation("sync folder");
+  const std::string folder = path.empty() ? "." : path;
   Descriptor directory(folder, O_RDONLY | O_DIRECTORY, Exit::failure);
   // EINVAL: a file system that cannot sync folders; there is nothing better to do.
   if (::fsync(directory.get()) != 0 && errno != EINVAL) fail("{}: cannot sync: {}", folder, std::strerror(errno));
 }
-
-}  // namespace
 
 std::string read_file(const std::string& path) {
   Descriptor file(path, O_RDONLY, Exit::bad_input);
@@ -77,13 +89,13 @@ void write_file_atomically(const std::string& path, std::string_view content) {
     fail("{}: a device or the like, which is not replaced", path);
   try {
     write_and_sync(temporary, content);
+    file_operation("rename");
     if (std::rename(temporary.c_str(), path.c_str()) != 0) fail("{}: cannot replace: {}", path, std::strerror(errno));
   } catch (const Error&) {
     ::unlink(temporary.c_str());
     throw;
   }
-  const auto folder = std::filesystem::path(path).parent_path();
-  sync_folder(folder.empty() ? "." : folder.string());
+  sync_folder(std::filesystem::path(path).parent_path().string());
 }
 
 MappedFile::MappedFile(const std::string& path) {

@@ -15,6 +15,11 @@ std::string read_file(const std::string& path);
 /// One writer a path.
 void write_file_atomically(const std::string& path, std::string_view content);
 
+/// Makes durable what was written to a file.
+void sync_file(const std::string& path);
+/// Makes durable the names that were made, changed or removed in a folder; an empty path is the current one.
+void sync_folder(const std::string& path);
+
 /// A file's bytes, read-only, mapped for the life of the object.
 class MappedFile {
  public:

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 
 #include "base/error.h"
@@ -51,14 +50,6 @@ void gather(const std::byte* data, std::int64_t width, const Shape& count, const
     else
       gather(data, width, count, stride, axis + 1, out, convert);
   }
-}
-
-/// Product of a shape; nothing when it does not fit 64 bits.
-std::optional<std::int64_t> product(const Shape& shape) {
-  std::int64_t elements = 1;
-  for (const std::int64_t extent : shape)
-    if (__builtin_mul_overflow(elements, extent, &elements)) return {};
-  return elements;
 }
 
 Shape row_major_strides(const Shape& shape) {
@@ -141,14 +132,6 @@ void check_coverage(const std::string& path, const std::vector<std::pair<Safeten
 
 }  // namespace
 
-std::int64_t elements_of(const Shape& shape) {
-  const auto elements = product(shape);
-  if (!elements) base::fail("shape {} has more elements than 64 bits count", to_string(shape));
-  return *elements;
-}
-
-std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
-
 SafetensorsReader::SafetensorsReader(const std::string& path) : path_(path), file_(path) {
   std::int64_t data_begin = 0;
   const json header = parse_header(path, file_, data_begin);
@@ -187,10 +170,7 @@ const SafetensorsTensor& SafetensorsReader::at(const std::string& name) const {
 
 void SafetensorsReader::read_hyperslab(const std::string& name, const Shape& start, const Shape& count, float* out) const {
   const Shape& shape = at(name).shape;
-  bool inside = start.size() == shape.size() && count.size() == shape.size();
-  for (std::size_t i = 0; inside && i < shape.size(); ++i)
-    inside = start[i] >= 0 && count[i] >= 0 && start[i] <= shape[i] && count[i] <= shape[i] - start[i];
-  if (!inside)
+  if (!inside({start, count}, shape))
     base::fail("{}: tensor {} {} has no part {} at {}", path_, name, to_string(shape), to_string(count), to_string(start));
   const Shape stride = row_major_strides(shape);
   std::int64_t first = 0;

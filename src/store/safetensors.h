@@ -8,15 +8,9 @@
 #include <vector>
 
 #include "base/file.h"
+#include "store/shape.h"
 
 namespace trireme::store {
-
-using Shape = std::vector<std::int64_t>;
-
-/// Product of the extents, 1 for a scalar.
-std::int64_t elements_of(const Shape& shape);
-/// "[3, 4]", for messages.
-std::string to_string(const Shape& shape);
 
 struct SafetensorsTensor {
   std::string name;

@@ -30,15 +30,6 @@ std::string header_of(const std::vector<SafetensorsEntry>& entries, const std::m
   return std::string(reinterpret_cast<const char*>(&length), 8) + text;
 }
 
-void sync_folder(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string(), folder = parent.empty() ? "." : parent;
-  const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool synced = file >= 0 && ::fsync(file) == 0;
-  const int error = errno;
-  if (file >= 0) ::close(file);
-  if (!synced) base::fail("{}: {}", folder, std::strerror(error));
-}
-
 }  // namespace
 
 SafetensorsWriter::SafetensorsWriter(const std::string& path, const std::vector<SafetensorsEntry>& entries,
@@ -95,7 +86,7 @@ void SafetensorsWriter::finish() {
   if (::fsync(file_) != 0) base::fail("{}: {}", partial_, std::strerror(errno));
   if (::rename(partial_.c_str(), path_.c_str()) != 0) base::fail("{}: {}", path_, std::strerror(errno));
   ::close(std::exchange(file_, -1));
-  sync_folder(path_);
+  base::sync_folder(std::filesystem::path(path_).parent_path().string());
 }
 
 }  // namespace trireme::store

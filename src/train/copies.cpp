@@ -1,11 +1,13 @@
 #include "train/copies.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "base/hash.h"
 
 namespace trireme::train {
 namespace {
@@ -27,7 +29,7 @@ std::vector<std::int64_t> row_hashes(const spec::LocalTable& table, kernels::Dev
   for (const spec::LocalParameter& row : table.rows) {
     host.resize(static_cast<std::size_t>(row.elements));
     device.download(host.data(), weights.slice(row.offset, row.elements));
-    hashes.push_back(static_cast<std::int64_t>(hash_of_bits(host.data(), row.elements)));
+    hashes.push_back(static_cast<std::int64_t>(base::hash64(std::as_bytes(std::span(host)))));
   }
   return hashes;
 }
@@ -82,25 +84,6 @@ std::string differing_here(const spec::LocalTable& table, std::vector<std::int64
 }
 
 }  // namespace
-
-std::uint64_t hash_of_bits(const float* values, std::int64_t count) {
-  std::uint64_t h = 0xcbf29ce484222325, word = 0;  // FNV's start
-  const auto add = [&] {
-    h = (h ^ word) * 0x9e3779b97f4a7c15;  // odd: 2^64 / golden ratio
-    h ^= h >> 32;
-  };
-  std::int64_t k = 0;
-  for (; k + 2 <= count; k += 2) {
-    std::memcpy(&word, values + k, sizeof word);
-    add();
-  }
-  if (k < count) {
-    word = 0;
-    std::memcpy(&word, values + k, sizeof(float));
-    add();
-  }
-  return h;
-}
 
 std::string differing_copies(const spec::LocalTable& table, kernels::Device& device, kernels::View weights, grid::Grid& grid) {
   std::string text = differing_here(table, row_hashes(table, device, weights), grid);

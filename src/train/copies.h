@@ -2,7 +2,6 @@
 // library or of the machine, which training would hide.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "grid/grid.h"
@@ -11,14 +10,10 @@
 
 namespace trireme::train {
 
-/// Hash of the bits of `count` floats, two at a time: h = mix((h xor word) * odd), mix(h) = h xor (h >> 32), as FNV-1a does with
-/// bytes. Each step is a bijection of h, so buffers that differ in one word always differ in the hash; others collide by chance
-/// (2^-64).
-std::uint64_t hash_of_bits(const float* values, std::int64_t count);
-
-/// Every rank. Compares, by hash, all copies of each row of the table: over the data ranks; of parameters that tensor parallelism
-/// does not split over the tensor ranks too; of the token embedding and its copy on the last stage. Returns nothing when they
-/// agree; else, on all ranks the same, the parameter and the ranks on each side, fewest first. Brings each row to the host once.
+/// Every rank. Compares, by base::hash64 of the bits, all copies of each row of the table: over the data ranks; of parameters
+/// that tensor parallelism does not split over the tensor ranks too; of the token embedding and its copy on the last stage.
+/// Returns nothing when they agree; else, on all ranks the same, the parameter and the ranks on each side, fewest first. Brings
+/// each row to the host once.
 std::string differing_copies(const spec::LocalTable& table, kernels::Device& device, kernels::View weights, grid::Grid& grid);
 
 }  // namespace trireme::train

@@ -22,25 +22,6 @@ train::Trainer trainer_of(const Layout& layout) {
   return make_trainer(world(), configuration(world().size(), layout.overrides()));
 }
 
-TEST(Hash, SeesEveryBitAndThePlace) {
-  std::vector<float> values = {1, 2, 3, 4, 5};
-  const std::uint64_t hash = train::hash_of_bits(values.data(), 5);
-  EXPECT_EQ(train::hash_of_bits(std::vector<float>(values).data(), 5), hash);
-  for (std::size_t k = 0; k < values.size(); ++k)
-    for (int bit = 0; bit < 32; ++bit) {
-      std::vector<float> other = values;
-      std::uint32_t word;
-      std::memcpy(&word, &other[k], 4);
-      word ^= std::uint32_t{1} << bit;
-      std::memcpy(&other[k], &word, 4);
-      EXPECT_NE(train::hash_of_bits(other.data(), 5), hash) << k << " bit " << bit;
-    }
-  const std::vector<float> swapped = {3, 4, 1, 2, 5}, within = {2, 1, 3, 4, 5}, shorter = {1, 2, 3, 4, 0};
-  EXPECT_NE(train::hash_of_bits(swapped.data(), 5), hash);
-  EXPECT_NE(train::hash_of_bits(within.data(), 5), hash);
-  EXPECT_NE(train::hash_of_bits(shorter.data(), 5), train::hash_of_bits(shorter.data(), 4));
-}
-
 TEST(Copies, StayEqualOnEveryLayout) {
   const auto all = layouts(configuration(1, {}), world().size());
   ASSERT_GE(all.size(), 10u);

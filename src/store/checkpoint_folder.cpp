@@ -1,0 +1,190 @@
+#include "store/checkpoint_folder.h"
+
+#include <fcntl.h>
+#include <cstdio>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "store/master.h"
+
+namespace trireme::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *prefix = "step-", *partial = ".partial", *deleting = ".deleting", *latest = "latest";
+
+/// N of "step-N" where the name is as step_folder_name makes it.
+std::optional<std::int64_t> step_of(const std::string& name) {
+  if (!name.starts_with(prefix)) return {};
+  const std::string digits = name.substr(std::strlen(prefix));
+  if (digits.size() < 8 || digits.size() > 18 || digits.find_first_not_of("0123456789") != std::string::npos) return {};
+  const std::int64_t step = std::stoll(digits);
+  return step_folder_name(step) == name ? std::optional(step) : std::nullopt;
+}
+
+bool is_published(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::is_regular_file(folder / "manifest.json", ignored);
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  if (error && error != std::errc::no_such_file_or_directory) base::fail("{}: cannot list: {}", folder.string(), error.message());
+  return names;
+}
+
+void move(const fs::path& from, const fs::path& to) {
+  base::file_operation("rename");
+  if (std::rename(from.c_str(), to.c_str()) != 0)
+    base::fail("{}: cannot rename to {}: {}", from.string(), to.string(), std::strerror(errno));
+}
+
+void erase(const fs::path& path) {
+  base::file_operation("remove");
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) base::fail("{}: cannot remove: {}", path.string(), error.message());
+}
+
+/// The manifest first, so that what is left of it at any moment is no checkpoint.
+void remove_folder(const fs::path& folder) {
+  if (is_published(folder)) {
+    erase(folder / "manifest.json");
+    base::sync_folder(folder.string());
+  }
+  for (const std::string& name : names_in(folder)) erase(folder / name);
+  erase(folder);
+}
+
+/// Under the name `.deleting`, which nothing reads.
+void delete_checkpoint(const fs::path& folder) {
+  const fs::path doomed = folder.string() + deleting;
+  erase(doomed);
+  move(folder, doomed);
+  base::sync_folder(folder.parent_path().string());
+  remove_folder(doomed);
+}
+
+/// Gives the new checkpoint its name. One of that name before (of a run that went back) goes in the same moment, where the file
+/// system can exchange two names; elsewhere just before.
+void take_name(const fs::path& from, const fs::path& to) {
+  std::error_code ignored;
+  if (!fs::exists(to, ignored)) return move(from, to);
+  base::file_operation("exchange");
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) {
+    base::sync_folder(to.parent_path().string());
+    return remove_folder(from);
+  }
+  delete_checkpoint(to);
+  move(from, to);
+}
+
+void point_latest(const fs::path& folder, const std::string& name) {
+  const fs::path link = folder / latest, temporary = folder / (std::string(latest) + partial);
+  erase(temporary);
+  base::file_operation("symlink");
+  std::error_code error;
+  fs::create_symlink(name, temporary, error);
+  if (error) base::fail("{}: cannot make a symbolic link: {}", temporary.string(), error.message());
+  move(temporary, link);
+  base::sync_folder(folder.string());
+}
+
+}  // namespace
+
+std::string step_folder_name(std::int64_t step) { return fmt::format("{}{:08}", prefix, step); }
+
+std::string create_partial(const std::string& folder, std::int64_t step) {
+  const fs::path path = fs::path(folder) / (step_folder_name(step) + partial);
+  erase(path);
+  base::file_operation("create a folder");
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) base::fail("{}: cannot make this folder: {}", path.string(), error.message());
+  base::sync_folder(fs::path(folder).parent_path().string());
+  return path.string();
+}
+
+std::string publish(const std::string& partial_folder, Manifest manifest) {
+  const std::string name = step_folder_name(manifest.step);
+  const fs::path from = partial_folder, parent = from.parent_path(), to = parent / name;
+  if (from.filename() != name + partial) base::fail("{}: not the folder of step {}", partial_folder, manifest.step);
+  check_coverage(manifest);
+  manifest.master = write_master(partial_folder, manifest);
+  base::write_file_atomically(from / "manifest.json", to_json(manifest));  // syncs the folder too
+  take_name(from, to);
+  base::sync_folder(parent.string());
+  point_latest(parent, name);
+  return to.string();
+}
+
+std::vector<std::string> list_checkpoints(const std::string& folder) {
+  std::vector<std::pair<std::int64_t, std::string>> found;
+  for (const std::string& name : names_in(folder)) {
+    const auto step = step_of(name);
+    const fs::path path = fs::path(folder) / name;
+    if (step && is_published(path)) found.emplace_back(*step, path.string());
+  }
+  std::sort(found.rbegin(), found.rend());
+  std::vector<std::string> paths;
+  for (auto& [step, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
+std::string find_checkpoint(const std::string& path) {
+  if (is_published(path)) return path;
+  for (const fs::path& folder : {fs::path(path) / "checkpoints", fs::path(path)}) {
+    std::error_code ignored;
+    if (!fs::is_directory(folder, ignored)) continue;
+    if (const auto found = list_checkpoints(folder.string()); !found.empty()) return found.front();
+  }
+  base::refuse("{}: no checkpoint here: neither manifest.json nor a folder {} or checkpoints/{} with one", path,
+               step_folder_name(0), step_folder_name(0));
+}
+
+Leftovers remove_partials(const std::string& folder) {
+  Leftovers leftovers;
+  for (const std::string& name : names_in(folder)) {
+    const auto ends = [&](const char* ending) { return name.ends_with(ending); };
+    const fs::path path = fs::path(folder) / name;
+    const bool ours = name.starts_with(prefix) || name.starts_with(latest);
+    if (ours && (ends(partial) || ends(deleting))) {
+      erase(path);
+      leftovers.removed.push_back(name);
+    } else if (step_of(name) && !is_published(path)) {
+      leftovers.unfinished.push_back(name);
+    }
+  }
+  std::sort(leftovers.removed.begin(), leftovers.removed.end());
+  std::sort(leftovers.unfinished.begin(), leftovers.unfinished.end());
+  return leftovers;
+}
+
+std::vector<std::string> prune(const std::string& folder, std::int64_t keep) {
+  if (keep == 0) return {};
+  std::error_code ignored;
+  const fs::path newest = fs::read_symlink(fs::path(folder) / latest, ignored).filename();
+  std::vector<std::string> removed;
+  const auto all = list_checkpoints(folder);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const fs::path path = all[i];
+    if (static_cast<std::int64_t>(i) < keep || path.filename() == newest) continue;
+    delete_checkpoint(path);
+    removed.push_back(path.filename().string());
+  }
+  return removed;
+}
+
+}  // namespace trireme::store

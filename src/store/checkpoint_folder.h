@@ -1,0 +1,43 @@
+// RUN/checkpoints: folders step-00000100 of published checkpoints, and the symbolic link `latest`. What is being written is
+// step-N.partial, what is being removed step-N.deleting; a crash at any moment leaves every published checkpoint whole. One
+// process at a time changes the folder. Errors are base::Error(failure) unless said otherwise.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "store/manifest.h"
+
+namespace trireme::store {
+
+/// "step-00000100"
+std::string step_folder_name(std::int64_t step);
+
+/// Makes `folder`/step-N.partial, empty, and folders above it as needed. Returns its path.
+std::string create_partial(const std::string& folder, std::int64_t step);
+
+/// Once every shard of `partial_folder` (as create_partial returned it) is durable: checks coverage, writes checkpoint.h5, then
+/// manifest.json, makes all durable, takes away ".partial" (one published under that name before is replaced in one step) and
+/// points `latest` at it. Returns the folder's new path. base::Error(mismatch) when the slices do not cover the tensors: nothing
+/// is published then.
+std::string publish(const std::string& partial_folder, Manifest manifest);
+
+/// Paths of the published checkpoints in `folder`, newest first; none when there is no such folder.
+std::vector<std::string> list_checkpoints(const std::string& folder);
+
+/// The checkpoint that `path` means: itself when it is one, else the newest of `path`/checkpoints or of `path`. base::Error
+/// (bad_input) when there is none.
+std::string find_checkpoint(const std::string& path);
+
+struct Leftovers {
+  std::vector<std::string> removed;     // names of what a write or a deletion had left
+  std::vector<std::string> unfinished;  // step-N without manifest.json: not made by this program; left alone, to be reported
+};
+Leftovers remove_partials(const std::string& folder);
+
+/// Removes the published checkpoints but the newest `keep` (0: keeps all) and the one that `latest` names. Returns the names of
+/// the removed.
+std::vector<std::string> prune(const std::string& folder, std::int64_t keep);
+
+}  // namespace trireme::store

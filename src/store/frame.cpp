@@ -1,0 +1,30 @@
+#include "store/frame.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+
+namespace trireme::store {
+
+std::uint64_t frame_checksum(const std::string& path, const FileRecord& record) {
+  const base::MappedFile file(path);  // only the pages outside the tensors are touched
+  const std::int64_t bytes = std::ssize(file.bytes());
+  std::vector<std::pair<std::int64_t, std::int64_t>> tensors;  // begin, end
+  for (const SliceRecord& slice : record.slices) tensors.emplace_back(slice.offset, slice.offset + slice.bytes());
+  std::sort(tensors.begin(), tensors.end());
+  tensors.emplace_back(bytes, bytes);
+  base::Hash64 hash;
+  std::int64_t position = 0;
+  for (const auto& [begin, end] : tensors) {
+    if (begin < position || end > bytes) base::fail("{}: a tensor at bytes {} to {} of {}", path, begin, end, bytes);
+    hash.add(file.bytes().subspan(static_cast<std::size_t>(position), static_cast<std::size_t>(begin - position)));
+    position = end;
+  }
+  return hash.value();
+}
+
+}  // namespace trireme::store

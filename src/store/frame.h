@@ -1,0 +1,15 @@
+// The bytes of a shard that are not tensors: what HDF5 itself keeps in the file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "store/manifest.h"
+
+namespace trireme::store {
+
+/// XXH3 of the bytes of the file outside record.slices, in order; read without HDF5, which may break on damaged ones. base::Error
+/// names the file.
+std::uint64_t frame_checksum(const std::string& path, const FileRecord& record);
+
+}  // namespace trireme::store

@@ -1,0 +1,195 @@
+#include "store/hdf5_file.h"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "store/hdf5_handle.h"
+
+namespace trireme::store {
+namespace {
+
+static_assert(std::is_same_v<hid_t, std::int64_t>);
+
+constexpr std::int64_t piece_elements = (std::int64_t{256} << 20) / 4;  // of one transfer: 256 MiB
+
+/// File locks fail on many parallel file systems; a checkpoint's file has one writer anyway.
+Handle access() {
+  Handle list(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  H5Pset_file_locking(list, false, true);
+  return list;
+}
+
+Handle make_groups() {
+  Handle list(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(list, 1);
+  return list;
+}
+
+/// Space is taken at once, and written once.
+Handle plain_layout() {
+  Handle list(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_layout(list, H5D_CONTIGUOUS);
+  H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY);
+  H5Pset_fill_time(list, H5D_FILL_TIME_NEVER);
+  H5Pset_obj_track_times(list, false);
+  return list;
+}
+
+Handle create_dataset(hid_t file, const Where& where, hid_t type, const Shape& shape, const Handle& layout) {
+  return {
+      checked(H5Dcreate2(file, where.object.c_str(), type, space_of(shape), make_groups(), layout, H5P_DEFAULT), where, "create"),
+      H5Dclose};
+}
+
+Handle open_dataset(hid_t file, const Where& where) {
+  return {checked(H5Dopen2(file, where.object.c_str(), H5P_DEFAULT), where, "open"), H5Dclose};
+}
+
+Shape extents(const Handle& dataset, const Where& where) {
+  const Handle space(checked(H5Dget_space(dataset), where, "read"), H5Sclose);
+  std::vector<hsize_t> sizes(static_cast<std::size_t>(checked(H5Sget_simple_extent_ndims(space), where, "read")));
+  checked(H5Sget_simple_extent_dims(space, sizes.data(), nullptr), where, "read");
+  return {sizes.begin(), sizes.end()};
+}
+
+Shape sum(Shape a, const Shape& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+  return a;
+}
+
+/// Of this machine, and as it is on disk everywhere.
+template <class T>
+std::pair<hid_t, hid_t> column_types() {
+  if constexpr (std::is_same_v<T, double>) return {H5T_NATIVE_DOUBLE, H5T_IEEE_F64LE};
+  return {H5T_NATIVE_INT64, H5T_STD_I64LE};
+}
+
+herr_t add_name(hid_t, const char* name, const H5L_info_t*, void* names) {
+  static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+  return 0;
+}
+
+}  // namespace
+
+Hdf5File Hdf5File::create(const std::string& path) {
+  const Library library;
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access());
+  if (file < 0) base::fail("{}: cannot create: {}", path, last_reason());
+  return {path, file};
+}
+
+Hdf5File Hdf5File::open(const std::string& path) {
+  const Library library;
+  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access());
+  if (file < 0) base::refuse("{}: cannot open: {}", path, last_reason());
+  return {path, file};
+}
+
+Hdf5File::Hdf5File(Hdf5File&& other) noexcept : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)) {}
+
+Hdf5File& Hdf5File::operator=(Hdf5File&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(file_, other.file_);
+  return *this;
+}
+
+Hdf5File::~Hdf5File() {
+  const Library library;
+  if (file_ >= 0) H5Fclose(file_);
+}
+
+void Hdf5File::close() {
+  const Library library;
+  if (H5Fclose(std::exchange(file_, -1)) < 0) base::fail("{}: cannot write: {}", path_, last_reason());
+}
+
+bool Hdf5File::contains(const std::string& object) const {
+  const Library library;
+  return Handle(H5Oopen(file_, object.c_str(), H5P_DEFAULT), H5Oclose) >= 0;
+}
+
+std::vector<std::string> Hdf5File::names(const std::string& group) const {
+  const Library library;
+  const Where where{path_, group};
+  const Handle opened(checked(H5Gopen2(file_, group.c_str(), H5P_DEFAULT), where, "open"), H5Gclose);
+  std::vector<std::string> all;
+  checked(H5Literate(opened, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, add_name, &all), where, "list");
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::int64_t Hdf5File::write_tensor(const std::string& dataset, const Shape& shape, const float* data) {
+  const Library library;
+  const Where where{path_, dataset};
+  const Handle set = create_dataset(file_, where, H5T_IEEE_F32LE, shape, plain_layout());
+  for (const Box& piece : pieces(shape, piece_elements)) {
+    checked(H5Dwrite(set, H5T_NATIVE_FLOAT, space_of(piece.count), space_of(shape, piece), H5P_DEFAULT, data), where, "write");
+    data += elements_of(piece.count);
+  }
+  return static_cast<std::int64_t>(H5Dget_offset(set));
+}
+
+Shape Hdf5File::shape(const std::string& dataset) const {
+  const Library library;
+  const Where where{path_, dataset};
+  return extents(open_dataset(file_, where), where);
+}
+
+void Hdf5File::read_tensor(const std::string& dataset, const Box& from, const Shape& memory_shape, const Shape& to_start,
+                           float* out) const {
+  const Library library;
+  const Where where{path_, dataset};
+  const Handle set = open_dataset(file_, where);
+  const Shape shape = extents(set, where);
+  if (!inside(from, shape) || !inside({to_start, from.count}, memory_shape))
+    base::fail("{}: {}: {} holds no part {} at {}", path_, dataset, to_string(shape), to_string(from.count),
+               to_string(from.start));
+  for (const Box& piece : pieces(from.count, piece_elements)) {
+    const Handle in_file = space_of(shape, {sum(from.start, piece.start), piece.count});
+    const Handle in_memory = space_of(memory_shape, {sum(to_start, piece.start), piece.count});
+    checked(H5Dread(set, H5T_NATIVE_FLOAT, in_memory, in_file, H5P_DEFAULT, out), where, "read");
+  }
+}
+
+void Hdf5File::write_virtual(const std::string& dataset, const Shape& shape, const std::vector<Source>& sources) {
+  const Library library;
+  const Where where{path_, dataset};
+  const Handle layout(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  const float missing = std::numeric_limits<float>::quiet_NaN();
+  H5Pset_fill_value(layout, H5T_NATIVE_FLOAT, &missing);
+  H5Pset_obj_track_times(layout, false);
+  for (const Source& source : sources)
+    checked(H5Pset_virtual(layout, space_of(shape, source.box), source.file.c_str(), source.dataset.c_str(),
+                           space_of(source.box.count)),
+            where, "map");
+  create_dataset(file_, where, H5T_IEEE_F32LE, shape, layout);
+}
+
+template <class T>
+void Hdf5File::write_column(const std::string& dataset, std::span<const T> values) {
+  const Library library;
+  const Where where{path_, dataset};
+  const auto [memory, disk] = column_types<T>();
+  const Handle set = create_dataset(file_, where, disk, {std::ssize(values)}, plain_layout());
+  checked(H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), where, "write");
+}
+
+template <class T>
+std::vector<T> Hdf5File::read_column(const std::string& dataset) const {
+  const Library library;
+  const Where where{path_, dataset};
+  const Handle set = open_dataset(file_, where);
+  const Shape shape = extents(set, where);
+  if (shape.size() != 1) base::fail("{}: {}: {} is not a column", path_, dataset, to_string(shape));
+  std::vector<T> values(static_cast<std::size_t>(shape[0]));
+  checked(H5Dread(set, column_types<T>().first, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), where, "read");
+  return values;
+}
+
+template void Hdf5File::write_column(const std::string&, std::span<const std::int64_t>);
+template void Hdf5File::write_column(const std::string&, std::span<const double>);
+template std::vector<std::int64_t> Hdf5File::read_column(const std::string&) const;
+template std::vector<double> Hdf5File::read_column(const std::string&) const;
+
+}  // namespace trireme::store

@@ -1,0 +1,51 @@
+#include "store/hdf5_handle.h"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace trireme::store {
+namespace {
+
+std::mutex& library_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+/// Called with the innermost error first.
+herr_t keep_first(unsigned number, const H5E_error2_t* error, void* text) {
+  if (number == 0 && error->desc) *static_cast<std::string*>(text) = error->desc;
+  return 0;
+}
+
+std::vector<hsize_t> sizes(const Shape& shape) { return {shape.begin(), shape.end()}; }
+
+}  // namespace
+
+Library::Library() : lock_(library_mutex()) { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+
+std::string last_reason() {
+  std::string text;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &text);
+  constexpr std::string_view before = "error message = '";
+  if (const auto begin = text.find(before); begin != std::string::npos) {
+    const auto words = text.substr(begin + before.size());
+    return words.substr(0, words.find('\''));
+  }
+  return text.empty() ? "the HDF5 library gives no reason" : text;
+}
+
+Handle space_of(const Shape& shape) {
+  const auto extents = sizes(shape);
+  return {shape.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(static_cast<int>(shape.size()), extents.data(), nullptr),
+          H5Sclose};
+}
+
+Handle space_of(const Shape& shape, const Box& box) {
+  Handle space = space_of(shape);
+  const auto start = sizes(box.start), count = sizes(box.count);
+  H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
+  return space;
+}
+
+}  // namespace trireme::store
