@@ -8,5 +8,7 @@ int prepare(int argc, char** argv);
 int check(int argc, char** argv);
 int schedule(int argc, char** argv);
 int compare(int argc, char** argv);
+int trace(int argc, char** argv);
+int plot(int argc, char** argv);
 
 }  // namespace trireme::command

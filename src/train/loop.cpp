@@ -15,6 +15,7 @@
 #include "train/records.h"
 #include "train/report.h"
 #include "train/run_folder.h"
+#include "train/tracer.h"
 
 namespace trireme::train {
 namespace {
@@ -28,9 +29,15 @@ struct Machine {
 /// The run from its first step to its last; `folder` on rank 0 only.
 class Loop {
  public:
-  Loop(grid::World& world, const config::Config& config, const Start& start, Trainer& trainer, RunFolder* folder,
+  Loop(grid::World& world, const config::Resolved& resolved, const Start& start, Trainer& trainer, RunFolder* folder,
        const Machine& machine)
-      : world_(world), config_(config), start_(start), trainer_(trainer), folder_(folder), machine_(machine) {}
+      : world_(world),
+        config_(resolved.config),
+        start_(start),
+        trainer_(trainer),
+        folder_(folder),
+        machine_(machine),
+        tracer_(world, resolved.config, config::write_config(resolved), resolved.config.run.directory) {}
 
   void run();
 
@@ -51,6 +58,7 @@ class Loop {
   Trainer& trainer_;
   RunFolder* folder_;
   Machine machine_;
+  Tracer tracer_;
   std::optional<MetricsFile> metrics_;
   std::optional<base::Error> lost_;
   std::int64_t private_first_step_ = 0;
@@ -119,6 +127,7 @@ void Loop::run() {
   });
   StepRecord record;
   for (std::int64_t k = 0; k < config_.run.steps; ++k) {
+    tracer_.begin(k + 1);
     record = step(k);
     if (k == 0) private_first_step_ = private_memory();
     const auto every = config_.run.evaluate_every;
@@ -130,6 +139,7 @@ void Loop::run() {
     }
     stop_if_not_finite(record);
     stop_if_copies_differ(record.step);
+    keep_going([&] { tracer_.end(); });
   }
   finish(record);
 }
@@ -185,7 +195,7 @@ void run_training(grid::World& world, const config::Resolved& resolved, const st
     const Machine machine = measure_machine(world, *kernels, start, begin, folder.get());
     Trainer trainer(resolved.config, start.threads, world, std::move(start.opened.sources),
                     start.initial ? &*start.initial : nullptr, std::move(kernels));
-    Loop(world, resolved.config, start, trainer, folder.get(), machine).run();
+    Loop(world, resolved, start, trainer, folder.get(), machine).run();
     if (folder) folder->write_status("0 done");
   } catch (const grid::Agreed& end) {
     if (folder) folder->write_status(fmt::format("{} {}", static_cast<int>(end.status), end.message));
