@@ -60,7 +60,7 @@ class Drawing {
   }
 
   std::string text() {
-    out_ = base::svg_head(left_ + length_ * scale_ + 70, bottom_ + 34);
+    out_ = base::svg_head(x(length_) + right(), bottom_ + 34);
     out_ += fmt::format("<text x=\"8\" y=\"17\" font-size=\"13\">{}</text>\n", base::xml_text(timeline_.title));
     legend();
     axis();
@@ -70,6 +70,10 @@ class Drawing {
 
  private:
   double x(double time) const { return left_ + time * scale_; }
+  bool wide() const { return length_ * scale_ > 1600; }
+  double right() const {
+    return std::max(30 + label_width * static_cast<double>(timeline_.unit.size()), wide() ? left_ + 10 : 0);
+  }
 
   /// What occurs, and nothing else.
   void legend() {
@@ -98,11 +102,13 @@ class Drawing {
           "text-anchor=\"middle\">{4:.6g}</text>\n",
           x(tick), top - 4, bottom_ + 4, bottom_ + 18, tick);
     out_ +=
-        fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", x(length_) + 10, bottom_ + 4, base::xml_text(timeline_.unit));
+        fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", x(length_) + 10, bottom_ + 18, base::xml_text(timeline_.unit));
   }
 
   void row(const Row& row, double y) {
-    out_ += fmt::format("<text x=\"8\" y=\"{:.0f}\">{}</text>\n", y + 16, base::xml_text(row.label));
+    for (const double place : {8.0, x(length_) + 10})
+      if (place == 8 || wide())  // the label would be out of sight
+        out_ += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", place, y + 16, base::xml_text(row.label));
     out_ += fmt::format("<rect x=\"{:.2f}\" y=\"{:.0f}\" width=\"{:.2f}\" height=\"{:.0f}\" fill=\"none\" stroke=\"#cccccc\"/>\n",
                         left_, y, length_ * scale_, box_height);
     std::map<Tint, std::string> strips;
