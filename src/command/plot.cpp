@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
@@ -60,10 +59,7 @@ Metrics read_metrics(const std::string& run) {
   std::vector<Tolerance> columns;
   for (const char* name : {"loss", "validation_loss", "tokens_per_second", "grad_norm", "peak_memory_bytes"})
     columns.push_back({name, {}, {}, ""});
-  Metrics metrics = parse_metrics(base::read_file(path), path, columns);
-  if (std::all_of(metrics.begin(), metrics.end(), [](const auto& column) { return column.second.empty(); }))
-    base::refuse("{}: no step has been recorded yet: there is nothing to draw", path);
-  return metrics;
+  return parse_metrics(base::read_file(path), path, columns);
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ const std::vector<Bad> bad_layouts = {
     {{"trace.steps=1,,2"}, 1, {"'' is no step and no range of steps"}},
     {{"trace.steps=1-2-3"}, 1, {"'1-2-3' is no step and no range of steps"}},
     {{"trace.steps=last"}, 1, {"'last' is no step and no range of steps: expected \"a-b\" or \"a,b,c\""}},
-    {{"trace.steps=4-6"}, 1, {"trace.steps = \"4-6\" (command line): step 6 is beyond run.steps = 5 (in.toml:14)"}},
+    {{"trace.steps=4-6"}, 1, {"trace.steps = \"4-6\" (command line): step 6 is beyond run.steps = 5 (in.toml:15)"}},
     {{"model.heads=5"},
      1,
      {"command line: error: model.heads = 5 (command line) does not divide model.hidden = 48 (in.toml:3)",
