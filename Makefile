@@ -5,9 +5,10 @@ MPICXX     ?= $(firstword $(shell command -v mpicxx.mpich mpicxx) mpicxx)
 MPIEXEC    ?= $(firstword $(shell command -v mpiexec.mpich mpiexec) mpiexec)
 HDF5_HOME  ?=            # empty: pkg-config hdf5-mpich, then hdf5
 BLAS_LIBS  ?= -lopenblas
-CUDA_HOME  ?= /usr/local/cuda # the device build comes later: these three are not used yet
-NCCL_HOME  ?= /usr        # see CUDA_HOME
-CUDA_ARCHS ?= 80 90a      # see CUDA_HOME
+CUDA_HOME  ?= /usr/local/cuda # for NVTX; the device build comes later
+NCCL_HOME  ?= /usr        # not used yet
+CUDA_ARCHS ?= 80 90a      # not used yet
+NVTX ?=                  # 1: ranges for NVIDIA's profilers; needs CUDA_HOME/include/nvtx3
 V ?=                     # 1: print the commands
 DEBUG ?=                 # 1: build/debug, unoptimised
 SAN ?=                   # address, undefined or thread: build/asan, build/ubsan, build/tsan
@@ -20,6 +21,7 @@ hdf5    := $(firstword $(shell for name in hdf5-mpich hdf5; do pkg-config --exis
 H5FLAGS := $(if $(strip $(HDF5_HOME)),-I$(strip $(HDF5_HOME))/include,$(shell pkg-config --cflags $(hdf5) 2>/dev/null))
 H5LIBS  := $(if $(strip $(HDF5_HOME)),-L$(strip $(HDF5_HOME))/lib -Wl$(,)-rpath$(,)$(strip $(HDF5_HOME))/lib -lhdf5,$(shell pkg-config --libs $(hdf5) 2>/dev/null))
 FLAGS   := -std=c++20 -g -fopenmp -Wall -Wextra -Wshadow -Wconversion -Isrc -I. $(H5FLAGS) \
+           $(if $(strip $(NVTX)),-DTRIREME_NVTX -isystem $(strip $(CUDA_HOME))/include) \
            $(if $(strip $(DEBUG)),-O0,-O2) $(if $(strip $(ARCH)),-march=$(strip $(ARCH))) \
            $(if $(strip $(SAN)),-fsanitize=$(strip $(SAN)) -fno-omit-frame-pointer -DTRIREME_NO_CLONES)
 # The kernels' own: sqrt and the like as instructions, so that loops vectorise; this is not fast-math.
@@ -46,6 +48,9 @@ run: deps  ## train a small GPT on English text on 4 ranks
 	@test -f data/novels/train.idx || $B/trireme prepare data/novels/train.txt --output data/novels/train
 	@test -f data/novels/validation.idx || $B/trireme prepare data/novels/validation.txt --output data/novels/validation
 	$(MPIEXEC) -n 4 $B/trireme train input/novels.toml
+	@echo
+	@$B/trireme plot runs/novels
+	@$B/trireme trace runs/novels/traces/step-00000003.h5 --svg runs/novels/plots/step-00000003.svg
 test: deps  ## build and run the tests; the last line counts them
 	@$(MAKE) $(jobs) --no-print-directory build $(chosen)
 	@MPIEXEC="$(MPIEXEC)" validation/unit/run.sh $(chosen)

@@ -15,6 +15,7 @@
 #include "schedule/messages.h"
 #include "schedule/proofs.h"
 #include "schedule/render.h"
+#include "schedule/timeline.h"
 
 namespace trireme::command {
 namespace {
@@ -66,7 +67,8 @@ std::string schedule_report(const ScheduleOptions& options) {
   if (const auto broken = sched::violations(schedule, messages); !broken.empty())
     base::fail("this schedule cannot run:\n  {}", joined(broken, "\n  "));
   const sched::Timing timing = sched::simulate(schedule, forward_seconds, backward_seconds);
-  if (!options.svg.empty()) base::write_file_atomically(options.svg, sched::svg(schedule, timing));
+  if (!options.svg.empty())
+    base::write_file_atomically(options.svg, sched::svg(sched::timeline(schedule, timing, "forward passes")));
 
   std::string text = fmt::format("{}: p = {} stages, v = {}, m = {} microbatches\n", options.schedule, schedule.stages,
                                  schedule.chunks, schedule.microbatches);

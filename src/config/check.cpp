@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "config/keys.h"
 #include "config/problems.h"
+#include "config/steps.h"
 
 namespace trireme::config {
 namespace {
@@ -51,6 +52,7 @@ class Check {
     learning_rate();
     evaluation();
     length();
+    trace();
     problems_.throw_if_any();
   }
 
@@ -181,6 +183,17 @@ class Check {
     if (config_.run.steps <= most) return;
     report({"run.steps"}, fmt::format("{} x {} x {} tokens do not fit into 63 bits; nearest run.steps: {}", show("run.steps"),
                                       show("batch.global"), show("model.sequence"), most));
+  }
+
+  void trace() {
+    try {
+      for (const auto& [first, last] : parse_steps(config_.trace.steps))
+        if (last > config_.run.steps)
+          report({"trace.steps"}, fmt::format("{}: step {} is beyond {}; give others, or none: \"\"", show("trace.steps"), last,
+                                              show("run.steps")));
+    } catch (const base::Error& error) {
+      report({"trace.steps"}, fmt::format("{}: {}", show("trace.steps"), error.what()));
+    }
   }
 
   const Resolved& resolved_;

@@ -165,7 +165,7 @@ void other_keys(std::vector<Key>& keys) {
              {.unit = "steps", .range = natural});
   checkpoint("keep", &Checkpoint::keep, "checkpoints that are kept; 0: all", {.range = natural});
   const auto trace = in_section(keys, "trace", &Config::trace);
-  trace("steps", &Trace::steps, "steps to trace: \"a-b\" or \"a,b,c\"; empty: none", {.built = {""}, .feature = "tracing"});
+  trace("steps", &Trace::steps, "steps to trace, counted from 1: \"a-b\", \"a,b,c\" or both; empty: none");
 }
 
 std::string quoted(const std::string& text) {

@@ -3,11 +3,13 @@
 #include <stdexcept>
 
 #include "base/clock.h"
+#include "grid/nvtx.h"
 
 namespace trireme::grid {
 
 void Activity::begin(int kind, const Subject& subject, std::int64_t bytes) {
   if (depth_ == deepest) throw std::logic_error("activities nested too deep");
+  nvtx_begin(name_of_kind(kind).data());  // a literal, so it ends in 0
   Frame& frame = frames_[depth_++];
   frame = {kind, subject, bytes, base::now(), 0};
   show(frame);
@@ -16,12 +18,15 @@ void Activity::begin(int kind, const Subject& subject, std::int64_t bytes) {
 void Activity::end() {
   if (depth_ == 1) throw std::logic_error("no activity to end");
   const Frame& frame = frames_[--depth_];
+  nvtx_end();
   const double end = base::now(), seconds = end - frame.begin;
   seconds_[static_cast<std::size_t>(frame.kind)] += seconds - frame.inner;
   ++counts_[static_cast<std::size_t>(frame.kind)];
   frames_[depth_ - 1].inner += seconds;
   if (events_ && events_->size() < events_->capacity())
     events_->push_back({frame.begin, end, frame.kind, frame.subject, frame.bytes});
+  else if (events_)
+    ++missed_;
   show(frames_[depth_ - 1]);
 }
 

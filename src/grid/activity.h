@@ -83,7 +83,12 @@ class Activity {
 
   /// Events that end from here on go to `events`, in the order of their ends, as many as its capacity holds (nothing is
   /// allocated); null: nowhere.
-  void record(std::vector<Event>* events) { events_ = events; }
+  void record(std::vector<Event>* events) {
+    events_ = events;
+    if (events) missed_ = 0;
+  }
+  /// Events for which the capacity of the last `events` was too small.
+  std::int64_t missed() const { return missed_; }
 
   void set_step(std::int64_t step);
   /// In the midst of something that takes long and goes on: the watchdog takes silence for a fault. Any thread.
@@ -107,6 +112,7 @@ class Activity {
   std::array<std::int64_t, activity_kinds> counts_{};
   TrafficTable traffic_;
   std::vector<Event>* events_ = nullptr;
+  std::int64_t missed_ = 0;
   Doing own_;
   std::atomic<Doing*> doing_;
 };

@@ -1,4 +1,4 @@
-// A schedule for people: as a picture of characters, as lists, as a drawing.
+// A schedule for people: as a picture of characters, as lists (timeline.h draws it).
 #pragma once
 
 #include <string>
@@ -14,9 +14,5 @@ std::string picture(const Schedule& schedule, const Timing& timing);
 
 /// A line a stage: "stage 0: F0 F1 B0 ... step"; with several chunks "F0.1" is microbatch 0 through chunk 1.
 std::string listing(const Schedule& schedule);
-
-/// One SVG file that needs nothing else: forward blue, backward green (later chunks lighter), idle white, the number of the
-/// microbatch in each box, time to the right. Any timing will do, measured ones too.
-std::string svg(const Schedule& schedule, const Timing& timing);
 
 }  // namespace trireme::schedule

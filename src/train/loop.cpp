@@ -18,6 +18,7 @@
 #include "train/records.h"
 #include "train/report.h"
 #include "train/run_folder.h"
+#include "train/tracer.h"
 #include "train/turns.h"
 
 namespace trireme::train {
@@ -55,7 +56,8 @@ class Loop {
         folder_(folder),
         machine_(machine),
         writer_(trainer.state(), plan(resolved), trainer.device(), trainer.grid(), trainer.snapshot()),
-        turns_(world, signals, config_.run.directory, config_.run.time_limit) {
+        turns_(world, signals, config_.run.directory, config_.run.time_limit),
+        tracer_(world, config_, config::write_config(resolved), config_.run.directory) {
     if (start.resumes && start.origin.moments) writer_.set_saved_step(start.origin.step);
     turns_.expect_save(static_cast<double>(spec::checkpoint_bytes(config_.model)) / world.size() / unmeasured_save_rate);
   }
@@ -92,6 +94,7 @@ class Loop {
   Machine machine_;
   CheckpointWriter writer_;
   Turns turns_;
+  Tracer tracer_;
   std::optional<MetricsFile> metrics_;
   std::optional<base::Error> lost_;
   std::int64_t private_first_step_ = 0;
@@ -213,6 +216,7 @@ Ended Loop::run() {
   StepRecord record{.step = start_.origin.step, .result = {}, .validation_loss = {}};
   Turn turn = next_turn();
   while (record.step < config_.run.steps && !ends(turn)) {
+    tracer_.begin(record.step + 1);
     record = step(record.step);
     if (record.result.finite()) turn = next_turn();
     if (record.result.finite() && !ends(turn)) evaluate(record);
@@ -221,6 +225,7 @@ Ended Loop::run() {
     stop_if_copies_differ(record.step);
     const auto every = config_.checkpoint.every;
     if (turn == Turn::save_and_go_on || (every > 0 && record.step % every == 0)) save(record.step);
+    keep_going([&] { tracer_.end(); });
     if (record.validation_loss && !ends(turn)) turn = next_turn();
   }
   return end(turn, record);

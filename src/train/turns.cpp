@@ -47,6 +47,7 @@ Signals::Signals() : begin_(base::now()) {
   action.sa_flags = SA_RESTART;  // no system call of MPI or a file fails for it
   sigemptyset(&action.sa_mask);
   for (const Watched& signal : watched) sigaction(signal.number, &action, &before_.emplace_back());
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a failed write, which is reported
 }
 
 Signals::~Signals() {

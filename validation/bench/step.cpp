@@ -1,6 +1,6 @@
 // A whole training step on one rank - data, forward, backward, norm, optimizer, as `trireme train` runs it - against the bare
 // matrix products of the same step, measured between the steps of the same run, so that a change of the machine's clock moves
-// both:
+// both; then the same steps traced:
 //   step [threads=1] [repeats=9] [key=value of the input file ...]      default: 6 layers, hidden 384, 4 x 256 tokens
 // FLOPs are those of the matrix products, attention's counted for visible pairs only (kernels/cost.h).
 #include <fmt/format.h>
@@ -13,6 +13,8 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "kernels/cost.h"
+#include "train/tracer.h"
+#include "validation/unit/process.h"
 #include "validation/unit/small_run.h"
 
 namespace {
@@ -86,9 +88,25 @@ class Yardstick {
   std::vector<float> x_, y_, dx_, w_, dw_;
 };
 
+/// Steps with and without tracing in turn, so that a change of the machine's clock moves both.
+void tracing(grid::World& world, train::Trainer& trainer, const config::Config& config, int repeats) {
+  const test::Folder folder;
+  train::Tracer tracer(world, config, "", folder.path());
+  std::vector<double> plain, traced, around;
+  for (int k = 1; k <= repeats; ++k) {
+    plain.push_back(seconds_of([&] { trainer.step(0); }));
+    around.push_back(seconds_of([&] { tracer.begin(k); }));
+    traced.push_back(seconds_of([&] { trainer.step(0); }));
+    around.back() += seconds_of([&] { tracer.end(); });
+  }
+  fmt::print("a traced step takes {:.4f} times as long as one that is not; {:.2f} ms around it, for clocks and the file\n",
+             median(traced) / median(plain), median(around) * 1e3);
+}
+
 int bench(grid::World& world, int repeats, const std::vector<std::string>& overrides) {
   std::vector<std::string> values = defaults;
   values.insert(values.end(), overrides.begin(), overrides.end());
+  values.insert(values.end(), {fmt::format("run.steps={}", repeats), fmt::format("trace.steps=1-{}", repeats)});
   const config::Config config = test::small_config(world.size(), values);
   train::Trainer trainer = test::make_trainer(world, config);
   const double m = trainer.schedule().microbatches;
@@ -108,6 +126,7 @@ int bench(grid::World& world, int repeats, const std::vector<std::string>& overr
       "rate\n",
       median(bare) * 1e3, base::rate_text(bare_rate), median(step) * 1e3, base::rate_text(rate),
       base::rate_text(static_cast<double>(config.batch.global * config.model.sequence) / median(step)), rate / bare_rate);
+  tracing(world, trainer, config, repeats);
   return 0;
 }
 

@@ -46,6 +46,7 @@ TEST(Activity, events_come_in_the_order_of_their_ends_and_no_more_than_there_is_
   activity.begin(kind_of(Work::data));
   activity.end();
   ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(activity.missed(), 1);
   EXPECT_EQ(events[0].kind, kind_of(Traffic::pp_activation));
   EXPECT_EQ(events[0].subject.peer, 5);
   EXPECT_EQ(events[0].bytes, 64);

@@ -48,6 +48,7 @@ TEST(ConfigCheck, AcceptsWhatDivides) {
       {{"optimizer.min_learning_rate=1e-4", "optimizer.decay_steps=0"}, 1},
       {{"run.evaluate_every=2"}, 1},
       {{"data.validation=v", "run.evaluate_every=0"}, 1},
+      {{"trace.steps=5, 1-2,4 - 4"}, 1},
   };
   for (const auto& [overrides, ranks] : good) EXPECT_EQ(complaint(overrides, ranks), "");
 }
@@ -60,6 +61,12 @@ struct Bad {
 
 const std::vector<Bad> bad_layouts = {
     {{}, 0, {"0 ranks"}},
+    {{"trace.steps=3-2"}, 1, {"trace.steps = \"3-2\" (command line): '3-2' runs backwards: write 2-3", "1 error,"}},
+    {{"trace.steps=0"}, 1, {"'0': steps are counted from 1"}},
+    {{"trace.steps=1,,2"}, 1, {"'' is no step and no range of steps"}},
+    {{"trace.steps=1-2-3"}, 1, {"'1-2-3' is no step and no range of steps"}},
+    {{"trace.steps=last"}, 1, {"'last' is no step and no range of steps: expected \"a-b\" or \"a,b,c\""}},
+    {{"trace.steps=4-6"}, 1, {"trace.steps = \"4-6\" (command line): step 6 is beyond run.steps = 5 (in.toml:15)"}},
     {{"model.heads=5"},
      1,
      {"command line: error: model.heads = 5 (command line) does not divide model.hidden = 48 (in.toml:3)",

@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "command/schedule.h"
+#include "schedule/timeline.h"
+#include "validation/unit/xml.h"
 
 namespace {
 
@@ -38,12 +40,36 @@ TEST(Render, ListingNamesChunksWhenThereAreSeveral) {
 
 TEST(Render, DrawingHasABoxAPass) {
   const Schedule schedule = make_schedule(Kind::gpipe, 3, 1, 12);
-  const std::string drawing = svg(schedule, simulate(schedule, 1, 2));
+  const std::string drawing = svg(timeline(schedule, simulate(schedule, 1, 2), "passes"));
   EXPECT_EQ(count(drawing, "<title>forward"), 36u);
   EXPECT_EQ(count(drawing, "<title>backward"), 36u);
   EXPECT_EQ(count(drawing, ">11</text>"), 6u) << "the number in each box";
   EXPECT_EQ(count(drawing, ">stage 2</text>"), 1u);
   EXPECT_EQ(count(drawing, "http"), 1u) << "nothing from elsewhere but the name space";
+}
+
+TEST(Timeline, NumbersFitIntoTheirBoxesOnEightStages) {
+  const Schedule schedule = make_schedule(Kind::one_f_one_b, 8, 1, 64);
+  const std::string drawing = svg(timeline(schedule, simulate(schedule, 1, 2), "passes"));
+  EXPECT_EQ(test::xml_fault(drawing), "");
+  for (const char* number : {">0</text>", ">37</text>", ">63</text>"})
+    EXPECT_GE(count(drawing, number), 16u) << number << ": forward and backward on each of 8 stages";
+}
+
+TEST(Timeline, WhatIsInsideABoxLiesAtItsFootAndHidesNoNumber) {
+  Timeline timeline{"", "ms", {{"rank 0", {{.begin = 0, .end = 10, .tint = Tint::forward, .number = 7, .title = "F7"}}}}};
+  timeline.rows[0].boxes.push_back({.begin = 1, .end = 2, .tint = Tint::collective, .inside = true, .title = "wait"});
+  const std::string drawing = svg(timeline);
+  EXPECT_EQ(test::xml_fault(drawing), "");
+  EXPECT_EQ(count(drawing, ">7</text>"), 1u);
+  EXPECT_EQ(count(drawing, "<title>"), 1u) << "the wait is a strip, no box";
+  EXPECT_EQ(count(drawing, "fill=\"#e69f00\""), 2u) << "in the legend and in the row";
+}
+
+TEST(Timeline, LaterChunksAreLighterAndNothingIsDrawnOfNothing) {
+  const Schedule schedule = make_schedule(Kind::interleaved, 2, 2, 4);
+  EXPECT_EQ(count(svg(timeline(schedule, simulate(schedule, 1, 2), "passes")), "fill=\"#a9c4ee\""), 1u + 8u);
+  EXPECT_EQ(test::xml_fault(svg(Timeline{})), "");
 }
 
 std::string refusal(const command::ScheduleOptions& options) {

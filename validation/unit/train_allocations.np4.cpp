@@ -39,12 +39,18 @@ TEST(Allocations, StepsAndEvaluationsTakeNone) {
     train::Trainer trainer = make_trainer(world(), small_config(world().size(), values));
     trainer.step(0);  // communicators' queues and scratch reach their size
     trainer.evaluate();
+    std::vector<grid::Event> events;  // traced steps take none either
+    events.reserve(10000);
+    world().activity().record(&events);
     const long before = allocations;
     ASSERT_GT(before, 0);  // the count works
     trainer.step(1);
     trainer.step(2);
     trainer.evaluate();
     EXPECT_EQ(allocations - before, 0) << layout.front();
+    EXPECT_EQ(world().activity().missed(), 0);
+    EXPECT_GT(events.size(), 0u);
+    world().activity().record(nullptr);
   }
 }
 

@@ -1,0 +1,38 @@
+#include "config/steps.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace trireme::config {
+namespace {
+
+std::int64_t step_number(std::string_view text, std::string_view part) {
+  if (text.empty() || text.size() > 15 || text.find_first_not_of("0123456789") != std::string_view::npos)
+    base::refuse("'{}' is no step and no range of steps: expected \"a-b\" or \"a,b,c\"", part);
+  return std::stoll(std::string(text));
+}
+
+}  // namespace
+
+std::vector<StepRange> parse_steps(std::string_view text) {
+  std::vector<StepRange> ranges;
+  for (const std::string& part : base::split(text, ',')) {
+    const std::size_t dash = part.find('-');
+    const auto number = [&](std::string_view piece) { return step_number(base::trimmed(piece), part); };
+    const std::string_view whole = part;
+    const std::int64_t first = number(whole.substr(0, dash));
+    const std::int64_t last = dash == std::string::npos ? first : number(whole.substr(dash + 1));
+    if (first == 0) base::refuse("'{}': steps are counted from 1", part);
+    if (last < first) base::refuse("'{}' runs backwards: write {}-{}", part, last, first);
+    ranges.push_back({first, last});
+  }
+  return ranges;
+}
+
+bool contains(const std::vector<StepRange>& ranges, std::int64_t step) {
+  return std::any_of(ranges.begin(), ranges.end(), [&](const StepRange& r) { return r.first <= step && step <= r.last; });
+}
+
+}  // namespace trireme::config
