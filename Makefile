@@ -65,6 +65,7 @@ bench: deps  ## rates of matrix products, of each kernel, of a whole step, in on
 	$(MPIEXEC) -n 1 $B/bench/kernels threads=1
 	$(MPIEXEC) -n 1 $B/bench/step threads=1
 	for p in 2 4 8; do $(MPIEXEC) -n $$p $B/bench/bubble; done
+	$(MPIEXEC) -n 2 $B/bench/save build
 lint: deps  ## format, what may include what, every header by itself
 	@MPICXX="$(MPICXX)" FLAGS="$(FLAGS)" .ci/lint
 format:  ## rewrite the sources in the project's format

@@ -34,6 +34,7 @@ constexpr std::array commands = {
     Command{"prepare", command::prepare, "make token files from text"},
     Command{"schedule", command::schedule, "show a pipeline schedule, its bubble and its memory"},
     Command{"compare", command::compare, "compare two runs, or a run and a reference"},
+    Command{"checkpoint", command::checkpoint, "show, verify, import or export a checkpoint"},
     Command{"trace", command::trace, "where the time of a traced step went: numbers, drawings"},
     Command{"plot", command::plot, "draw a run's loss, speed, gradient norm and memory"},
 };

@@ -55,27 +55,30 @@ std::string shifted(std::string digits, std::int64_t shift, std::string_view tex
   return digits + std::string(static_cast<std::size_t>(shift), '0');
 }
 
-/// "HH:MM:SS" in seconds, hours below `hours`.
-double clock_seconds(std::string_view clock, double hours) {
+/// "HH:MM:SS" in seconds, hours below `hours`; also "MM:SS" where `short_form`.
+double clock_seconds(std::string_view clock, double hours, bool short_form) {
   const auto pieces = split(clock, ':');
-  if (pieces.size() != 3) refuse("not a clock time");
+  if (pieces.size() != 3 && !(short_form && pieces.size() == 2)) refuse("not a clock time");
   double seconds = 0;
-  for (std::size_t i = 0; i < 3; ++i) {
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
     const auto piece = static_cast<double>(parse_count(pieces[i]));
-    if (piece < 0 || piece >= (i == 0 ? hours : 60)) refuse("out of range");
+    if (piece < 0 || piece >= (i == 0 && pieces.size() == 3 ? hours : 60)) refuse("out of range");
     seconds = seconds * 60 + piece;
   }
   return seconds;
 }
 
 double seconds_of(std::string_view text) {
+  // What squeue prints where there is no end to wait for: none set, not yet set, passed already.
+  for (const std::string_view endless : {"UNLIMITED", "NOT_SET", "INVALID"})
+    if (text == endless) return 0;
   const auto dash = text.find('-', 1), colon = text.find(':');
   if (colon != std::string_view::npos && dash != std::string_view::npos) {
     const auto days = static_cast<double>(parse_count(text.substr(0, dash)));
     if (days < 0) refuse("out of range");
-    return 86400 * days + clock_seconds(text.substr(dash + 1), 24);
+    return 86400 * days + clock_seconds(text.substr(dash + 1), 24, false);
   }
-  if (colon != std::string_view::npos) return clock_seconds(text, 1e6);
+  if (colon != std::string_view::npos) return clock_seconds(text, 1e6, true);
   constexpr std::pair<char, double> units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
   for (const auto& [letter, seconds] : units) {
     if (text.ends_with(letter)) return seconds * parse_real(text.substr(0, text.size() - 1));
@@ -131,7 +134,7 @@ double parse_duration(std::string_view text) {
   try {
     return seconds_of(trimmed(text));
   } catch (const Error&) {
-    refuse("'{}' is not a time; write 90s, 30m, 4h, 04:00:00 or 1-12:00:00", text);
+    refuse("'{}' is not a time; write 90s, 30m, 4h, 30:00, 04:00:00 or 1-12:00:00", text);
   }
 }
 

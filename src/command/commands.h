@@ -8,6 +8,7 @@ int prepare(int argc, char** argv);
 int check(int argc, char** argv);
 int schedule(int argc, char** argv);
 int compare(int argc, char** argv);
+int checkpoint(int argc, char** argv);
 int trace(int argc, char** argv);
 int plot(int argc, char** argv);
 

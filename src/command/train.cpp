@@ -18,6 +18,7 @@ namespace {
 struct Arguments {
   std::string input;
   std::vector<std::string> overrides;
+  bool weights_only = false;
   std::string help;  // the text to print instead, when asked for
 };
 
@@ -26,6 +27,8 @@ Arguments read_arguments(int argc, char** argv) {
   CLI::App app("Trains a model. Runs under mpiexec or srun, one process a rank; d = ranks / (t p).", "trireme train");
   app.add_option("INPUT", arguments.input, "the input file (TOML)")->required();
   app.add_option("key=value", arguments.overrides, "values that override the file's, e.g. run.steps=20");
+  app.add_flag("--weights-only", arguments.weights_only,
+               "go on from a checkpoint's parameters and step, with optimizer moments of zero");
   app.footer("Keys of the input file and of the command line:\n\n" + config::keys_text());
   arguments.help = parse(app, argc, argv);
   if (arguments.help.empty() && (arguments.input.empty() || arguments.input.find('=') != std::string::npos))
@@ -57,6 +60,7 @@ std::string banner(int argc, char** argv) {
 }  // namespace
 
 int train(int argc, char** argv) {
+  const train::Signals signals;  // before MPI starts: that may take long, and a signal may come
   grid::World world;
   try {
     Arguments arguments;
@@ -65,8 +69,8 @@ int train(int argc, char** argv) {
       if (world.rank() == 0) fmt::print("{}", arguments.help);
       return 0;
     }
-    train::run_training(world, read(world, arguments), banner(argc, argv));
-    return 0;
+    const config::Resolved resolved = read(world, arguments);
+    return static_cast<int>(train::run_training(world, resolved, banner(argc, argv), signals, arguments.weights_only));
   } catch (const grid::Agreed&) {
     throw;
   } catch (const std::exception& error) {

@@ -35,14 +35,16 @@ constexpr Range below_one = {.low = 0, .high = 1, .without_high = true};
 
 void model_keys(std::vector<Key>& keys) {
   const auto key = in_section(keys, "model", &Config::model);
-  key("layers", &Model::layers, "transformer blocks, l", {.range = {1, 100000}, .required = true});
-  key("hidden", &Model::hidden, "width of the residual stream, h", {.range = dimension, .required = true});
-  key("heads", &Model::heads, "attention heads, a; divides hidden", {.range = dimension, .required = true});
-  key("sequence", &Model::sequence, "length of a sample, s", {.unit = "tokens", .range = dimension, .required = true});
-  key("vocabulary", &Model::vocabulary, "different tokens, V; padded in memory only", {.range = dimension, .required = true});
+  key("layers", &Model::layers, "transformer blocks, l", {.range = {1, 100000}, .required = true, .fixed = true});
+  key("hidden", &Model::hidden, "width of the residual stream, h", {.range = dimension, .required = true, .fixed = true});
+  key("heads", &Model::heads, "attention heads, a; divides hidden", {.range = dimension, .required = true, .fixed = true});
+  key("sequence", &Model::sequence, "length of a sample, s",
+      {.unit = "tokens", .range = dimension, .required = true, .fixed = true});
+  key("vocabulary", &Model::vocabulary, "different tokens, V; padded in memory only",
+      {.range = dimension, .required = true, .fixed = true});
   key("dropout", &Model::dropout, "probability of dropping an activation", {.range = below_one});
-  key("initial", &Model::initial, "a .safetensors file with the weights to start from; empty: random",
-      {.suffix = ".safetensors"});
+  key("initial", &Model::initial,
+      "the weights to start from: a .safetensors file, its .index.json, or the folder of a checkpoint; empty: random");
 }
 
 void parallel_keys(std::vector<Key>& keys) {
@@ -71,7 +73,7 @@ void parallel_keys(std::vector<Key>& keys) {
 void batch_keys(std::vector<Key>& keys) {
   const auto key = in_section(keys, "batch", &Config::batch);
   key("global", &Batch::global, "samples a step over all ranks, B = b m d",
-      {.unit = "samples", .range = dimension, .required = true});
+      {.unit = "samples", .range = dimension, .required = true, .fixed = true});
   key("micro", &Batch::micro, "samples a microbatch, b", {.unit = "samples", .range = dimension});
   key("ramp_start", &Batch::ramp_start, "first global batch of a ramp-up; 0: off",
       {.unit = "samples", .range = natural, .built = {"0"}, .feature = "the ramp-up of the batch"});
@@ -119,31 +121,31 @@ void data_keys(std::vector<Key>& keys) {
   const auto key = in_section(keys, "data", &Config::data);
   key("tokens", &Data::tokens, "training tokens: path without its .bin and .idx", {.without = {".bin", ".idx"}});
   key("validation", &Data::validation, "held-out tokens: path without its .bin and .idx", {.without = {".bin", ".idx"}});
-  key("shuffle", &Data::shuffle, "visit the samples of an epoch in random order");
+  key("shuffle", &Data::shuffle, "visit the samples of an epoch in random order", {.fixed = true});
   key("order", &Data::order, "how samples are ordered",
-      {.words = {"philox", "megatron"}, .built = {"philox"}, .feature = "this order"});
-  key("synthetic", &Data::synthetic, "made-up tokens, no files; excludes tokens");
+      {.words = {"philox", "megatron"}, .built = {"philox"}, .feature = "this order", .fixed = true});
+  key("synthetic", &Data::synthetic, "made-up tokens, no files; excludes tokens", {.fixed = true});
 }
 
 void run_keys(std::vector<Key>& keys) {
   const auto key = in_section(keys, "run", &Config::run);
   key("directory", &Run::directory, "folder of the results; empty: runs/ and the input file's name");
   key("steps", &Run::steps, "optimizer steps in all", {.unit = "steps", .range = positive, .required = true});
-  key("seed", &Run::seed, "of weights, dropout and sample order", {.range = not_negative});
+  key("seed", &Run::seed, "of weights, dropout and sample order", {.range = not_negative, .fixed = true});
   key("device", &Run::device, "where kernels run",
       {.words = {"auto", "cpu", "cuda"}, .built = {"auto", "cpu"}, .feature = "this device"});
   key("communicator", &Run::communicator, "how ranks exchange data",
       {.words = {"auto", "mpi", "nccl", "staged"}, .built = {"auto", "mpi"}, .feature = "this communicator"});
   key("threads", &Run::threads, "threads a rank, at most the cores it may use; 0: its share of them",
       {.unit = "threads", .range = {0, 4096}});
-  key("time_limit", &Run::time_limit, "save and end after this time, e.g. \"4h\"; 0: none",
-      {.unit = "seconds", .range = not_negative, .duration = true, .built = {"0"}, .feature = "ending in time"});
+  key("time_limit", &Run::time_limit, "save and end in time for this, e.g. \"4h\", or what squeue -o %L says; 0: none",
+      {.unit = "seconds", .range = not_negative, .duration = true});
   key("log_every", &Run::log_every, "steps between log lines", {.unit = "steps", .range = positive});
   key("evaluate_every", &Run::evaluate_every, "steps between evaluations on held-out samples; 0: never",
       {.unit = "steps", .range = natural});
   key("evaluate_samples", &Run::evaluate_samples, "held-out samples an evaluation", {.unit = "samples", .range = positive});
-  key("watchdog", &Run::watchdog, "end the run when a rank is silent for this time; 0: off",
-      {.unit = "seconds", .range = not_negative, .duration = true, .built = {"0"}, .feature = "the watchdog"});
+  key("watchdog", &Run::watchdog, "end the run when a rank is silent for this time, thrice it up to the first step; 0: off",
+      {.unit = "seconds", .range = not_negative, .duration = true});
   key("final_weights", &Run::final_weights, "a .safetensors file to write at the end; empty: none", {.suffix = ".safetensors"});
   key("check_copies_every", &Run::check_copies_every, "steps between comparisons of copied parameters; 0: never",
       {.unit = "steps", .range = natural});
@@ -160,9 +162,8 @@ void other_keys(std::vector<Key>& keys) {
             {.built = {"false"}, .feature = "the device build"});
   const auto checkpoint = in_section(keys, "checkpoint", &Config::checkpoint);
   checkpoint("every", &Checkpoint::every, "steps between checkpoints; 0: only at the end and on signals",
-             {.unit = "steps", .range = natural, .built = {"0"}, .feature = "saving checkpoints"});
-  checkpoint("keep", &Checkpoint::keep, "checkpoints that are kept; 0: all",
-             {.range = natural, .built = {"2"}, .feature = "saving checkpoints"});
+             {.unit = "steps", .range = natural});
+  checkpoint("keep", &Checkpoint::keep, "checkpoints that are kept; 0: all", {.range = natural});
   const auto trace = in_section(keys, "trace", &Config::trace);
   trace("steps", &Trace::steps, "steps to trace, counted from 1: \"a-b\", \"a,b,c\" or both; empty: none");
 }

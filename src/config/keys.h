@@ -35,6 +35,7 @@ struct Rules {
   bool required = false;
   std::vector<std::string> built = {};  // as plain_text: the values whose feature exists in this version; empty: all
   std::string feature = "";             // what the other values would need
+  bool fixed = false;                   // may not change when a run is resumed
 };
 
 struct Key : Rules {

@@ -31,22 +31,25 @@ void Activity::end() {
 }
 
 void Activity::set_step(std::int64_t step) {
-  doing_->step.store(step, std::memory_order_relaxed);
-  doing_->changes.fetch_add(1, std::memory_order_release);
+  Doing& doing = *doing_.load(std::memory_order_relaxed);
+  doing.step.store(step, std::memory_order_relaxed);
+  doing.changes.fetch_add(1, std::memory_order_release);
 }
 
-void Activity::publish_in(Doing& place) {
-  place.step.store(doing_->step.load());
-  doing_ = &place;
+void Activity::publish_in(Doing* place) {
+  Doing& next = place ? *place : own_;
+  next.step.store(doing_.load()->step.load());
+  doing_ = &next;
   show(frames_[depth_ - 1]);
 }
 
 void Activity::show(const Frame& frame) {
-  doing_->kind.store(frame.kind, std::memory_order_relaxed);
-  doing_->microbatch.store(frame.subject.microbatch, std::memory_order_relaxed);
-  doing_->chunk.store(frame.subject.chunk, std::memory_order_relaxed);
-  doing_->peer.store(frame.subject.peer, std::memory_order_relaxed);
-  doing_->changes.fetch_add(1, std::memory_order_release);
+  Doing& doing = *doing_.load(std::memory_order_relaxed);
+  doing.kind.store(frame.kind, std::memory_order_relaxed);
+  doing.microbatch.store(frame.subject.microbatch, std::memory_order_relaxed);
+  doing.chunk.store(frame.subject.chunk, std::memory_order_relaxed);
+  doing.peer.store(frame.subject.peer, std::memory_order_relaxed);
+  doing.changes.fetch_add(1, std::memory_order_release);
 }
 
 }  // namespace trireme::grid

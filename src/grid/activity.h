@@ -91,8 +91,10 @@ class Activity {
   std::int64_t missed() const { return missed_; }
 
   void set_step(std::int64_t step);
-  /// From here on the present state is kept in `place`, which outlives this or the next call.
-  void publish_in(Doing& place);
+  /// In the midst of something that takes long and goes on: the watchdog takes silence for a fault. Any thread.
+  void alive() { doing_.load()->changes.fetch_add(1, std::memory_order_release); }
+  /// From here on the present state is kept in `place`, which outlives this or the next call; null: in this object again.
+  void publish_in(Doing* place);
 
  private:
   struct Frame {
@@ -112,7 +114,7 @@ class Activity {
   std::vector<Event>* events_ = nullptr;
   std::int64_t missed_ = 0;
   Doing own_;
-  Doing* doing_;
+  std::atomic<Doing*> doing_;
 };
 
 }  // namespace trireme::grid

@@ -1,6 +1,7 @@
 #include "grid/topology.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -13,8 +14,9 @@ namespace trireme::grid {
 namespace {
 
 constexpr std::size_t most_rank_lines = 64;
-using Cells = std::array<std::string, 10>;
-const Cells columns = {"rank", "host", "node", "node_rank", "node_size", "cores", "device", "tensor", "data", "pipeline"};
+using Cells = std::array<std::string, 11>;
+const Cells columns = {"rank",   "host",   "node", "node_rank", "node_size", "cores",
+                       "device", "tensor", "data", "pipeline",  "process"};
 
 std::string tab_separated(const Cells& cells) {
   std::string line;
@@ -24,8 +26,8 @@ std::string tab_separated(const Cells& cells) {
 
 Cells cells_of(const Place& p) {
   const auto text = [](int value) { return std::to_string(value); };
-  return {text(p.rank), p.host,   text(p.node),      text(p.node_rank), text(p.node_size),
-          p.cores,      p.device, text(p.at.tensor), text(p.at.data),   text(p.at.pipeline)};
+  return {text(p.rank),      p.host,          text(p.node),        text(p.node_rank), text(p.node_size), p.cores, p.device,
+          text(p.at.tensor), text(p.at.data), text(p.at.pipeline), text(p.process)};
 }
 
 Place place_of(const std::string& line) {
@@ -39,7 +41,8 @@ Place place_of(const std::string& line) {
           std::stoi(c[4]),
           c[5],
           c[6],
-          {std::stoi(c[7]), std::stoi(c[8]), std::stoi(c[9])}};
+          {std::stoi(c[7]), std::stoi(c[8]), std::stoi(c[9])},
+          std::stoi(c[10])};
 }
 
 /// Left-aligned columns, two spaces apart.
@@ -107,7 +110,8 @@ std::vector<Place> gather_places(World& world, const Shape& shape, const std::st
                       world.node_size(),
                       compact(allowed_cores()),
                       device,
-                      coordinates_of(shape, world.rank())};
+                      coordinates_of(shape, world.rank()),
+                      getpid()};
   std::vector<Place> places;
   for (const std::string& line : world.gather(tab_separated(cells_of(mine)))) places.push_back(place_of(line));
   return places;

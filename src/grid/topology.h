@@ -16,6 +16,7 @@ struct Place {
   std::string cores;   // allowed ones, compact
   std::string device;  // its name
   Coordinates at;
+  int process = 0;  // its id on the host
 };
 
 /// Every rank: the places in rank order on rank 0, nothing elsewhere.

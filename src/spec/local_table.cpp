@@ -44,6 +44,25 @@ LocalTable make_local_table(const config::Model& model, const StageMap& map, int
   return table;
 }
 
+std::vector<const LocalParameter*> stored_rows(const LocalTable& table, int data, int rank) {
+  const auto stored = [](const LocalParameter& row) { return row.counted && row.slice.elements() > 0; };
+  std::int64_t all = 0, before = 0;
+  for (const LocalParameter& row : table.rows) all += stored(row) ? row.slice.elements() : 0;
+  std::vector<const LocalParameter*> rows;
+  for (const LocalParameter& row : table.rows) {
+    if (!stored(row)) continue;
+    if ((before + row.slice.elements() / 2) * data / all == rank) rows.push_back(&row);  // where its middle falls
+    before += row.slice.elements();
+  }
+  return rows;
+}
+
+std::int64_t stored_elements(const std::vector<const LocalParameter*>& rows) {
+  std::int64_t sum = 0;
+  for (const LocalParameter* row : rows) sum += base::round_up(row->slice.elements(), alignment);
+  return sum;
+}
+
 std::vector<Bucket> gradient_buckets(const LocalTable& table) {
   std::vector<Bucket> buckets;
   for (const LocalParameter& row : table.rows) {

@@ -34,6 +34,12 @@ struct LocalTable {
 /// Pure. What stage `stage` and tensor rank `rank` of `tensor` hold.
 LocalTable make_local_table(const config::Model& model, const StageMap& map, int stage, int tensor, int rank);
 
+/// The rows that data rank `rank` of `data` writes into a checkpoint: each counted row that has elements belongs to one of them,
+/// in contiguous runs of about equal size. So copies are written once, and every data rank takes its share.
+std::vector<const LocalParameter*> stored_rows(const LocalTable& table, int data, int rank);
+/// Elements of one copy of these rows, without padding of the vocabulary, each row rounded up to buffer_alignment.
+std::int64_t stored_elements(const std::vector<const LocalParameter*>& rows);
+
 /// What is reduced over the data ranks at once: the gradients of one layer, -1 the positions, l the final norm. The token
 /// embedding goes by itself, after the tied gradients were added.
 struct Bucket {

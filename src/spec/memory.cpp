@@ -51,6 +51,17 @@ std::int64_t communication(const config::Config& config, const LocalTable& table
          (tied > 0 && p > 1 ? exchange_scratch(tied, element, 2, limit) : 0);
 }
 
+/// Of the weights and two moments, the most that any rank of the stage stores.
+std::int64_t snapshot_bytes(const config::Config& config, const StageMap& map, const MemoryLayout& layout) {
+  const int t = static_cast<int>(config.parallel.tensor);
+  std::int64_t most = 0;
+  for (int rank = 0; rank < t; ++rank) {
+    const LocalTable table = make_local_table(config.model, map, layout.stage, t, rank);
+    for (int data = 0; data < layout.data; ++data) most = std::max(most, stored_elements(stored_rows(table, layout.data, data)));
+  }
+  return 3 * most * element;
+}
+
 }  // namespace
 
 Sizes make_sizes(const config::Model& model, std::int64_t micro_batch, int tensor) {
@@ -113,6 +124,7 @@ StageMemory stage_memory(const config::Config& config, const StageMap& map, cons
   const std::int64_t second_gradient = map.stages == 1 ? taken(table.find(token_embedding)->elements) : 0;
   return {{flat, flat + second_gradient, 2 * flat, activations(sizes, chunks, layout.slots),
            taken(layer_scratch(sizes)) + (head ? taken(head_scratch(sizes)) : 0),
+           config.checkpoint.every > 0 ? snapshot_bytes(config, map, layout) : 0,
            communication(config, table, map, sizes, layout)}};
 }
 

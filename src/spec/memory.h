@@ -28,8 +28,8 @@ std::array<std::int64_t, 5> layer_scratch(const Sizes& sizes);
 std::array<std::int64_t, 8> head_scratch(const Sizes& sizes);
 
 /// The classes of memory: the arenas of a run in their order, and what reductions exchange pieces in.
-inline constexpr std::array<std::string_view, 6> memory_classes = {"parameters",  "gradients", "optimizer",
-                                                                   "activations", "scratch",   "communication"};
+inline constexpr std::array<std::string_view, 7> memory_classes = {"parameters", "gradients", "optimizer",    "activations",
+                                                                   "scratch",    "snapshot",  "communication"};
 struct StageMemory {
   std::array<std::int64_t, memory_classes.size()> bytes{};  // of one rank, by class
   std::int64_t total() const;
@@ -44,6 +44,7 @@ struct MemoryLayout {
 };
 
 /// Pure. Every tensor and data rank of the stage takes the same: fp32 weights, gradients and two moments, nothing recomputed.
+/// Snapshot is what a checkpoint is written from while training goes on: the most that a rank of the stage stores.
 /// Communication is the scratch of the reductions of the tensor, data, model and tied groups; the MPI library's own memory and
 /// the program's are not in it.
 StageMemory stage_memory(const config::Config& config, const StageMap& map, const MemoryLayout& layout);

@@ -117,13 +117,17 @@ std::string create_partial(const std::string& folder, std::int64_t step) {
   return path.string();
 }
 
+void complete(const std::string& folder, Manifest manifest) {
+  check_coverage(manifest);
+  manifest.master = write_master(folder, manifest);
+  base::write_file_atomically(folder + "/manifest.json", to_json(manifest));  // syncs the folder too
+}
+
 std::string publish(const std::string& partial_folder, Manifest manifest) {
   const std::string name = step_folder_name(manifest.step);
   const fs::path from = partial_folder, parent = from.parent_path(), to = parent / name;
   if (from.filename() != name + partial) base::fail("{}: not the folder of step {}", partial_folder, manifest.step);
-  check_coverage(manifest);
-  manifest.master = write_master(partial_folder, manifest);
-  base::write_file_atomically(from / "manifest.json", to_json(manifest));  // syncs the folder too
+  complete(partial_folder, std::move(manifest));
   take_name(from, to);
   base::sync_folder(parent.string());
   point_latest(parent, name);

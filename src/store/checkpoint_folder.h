@@ -23,6 +23,10 @@ std::string create_partial(const std::string& folder, std::int64_t step);
 /// is published then.
 std::string publish(const std::string& partial_folder, Manifest manifest);
 
+/// The part of publish() inside the folder, for a checkpoint that stands for itself: proves coverage, writes checkpoint.h5, then
+/// manifest.json.
+void complete(const std::string& folder, Manifest manifest);
+
 /// Paths of the published checkpoints in `folder`, newest first; none when there is no such folder.
 std::vector<std::string> list_checkpoints(const std::string& folder);
 

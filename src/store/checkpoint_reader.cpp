@@ -1,7 +1,6 @@
 #include "store/checkpoint_reader.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <span>
 
 #include "base/error.h"
@@ -60,13 +59,9 @@ std::string slice_fault(const Hdf5File& file, const SliceRecord& slice) {
 }
 
 Faults file_faults(const std::string& path, const Manifest& manifest, const FileRecord& record) {
-  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));  // the system's reason, where there is none
-  if (bytes != record.bytes) return {fmt::format("{}: {} bytes, expected {}", path, bytes, record.bytes)};
-  const bool intact = frame_checksum(path, record) == record.frame;
+  if (const std::string fault = frame_fault(path, record); !fault.empty()) return {fault};
   const Hdf5File file = Hdf5File::open(path);
   Faults faults = identity_faults(file, manifest, record);
-  if (!intact && faults.empty())
-    faults.push_back(fmt::format("{}: bytes between the tensors changed since they were written: the checksum differs", path));
   if (!faults.empty()) return faults;
   for (const SliceRecord& slice : record.slices)
     if (const std::string fault = slice_fault(file, slice); !fault.empty()) faults.push_back(fault);
@@ -75,11 +70,9 @@ Faults file_faults(const std::string& path, const Manifest& manifest, const File
 
 /// The faults that `find` returns or throws.
 template <class Find>
-Faults faults_or_error(const std::string& path, Find find) {
+Faults faults_or_error(Find find) {
   try {
     return find();
-  } catch (const std::filesystem::filesystem_error& error) {
-    return {fmt::format("{}: {}", path, error.code().message())};
   } catch (const base::Error& error) {
     return {error.what()};
   }
@@ -105,12 +98,12 @@ CheckpointReader::CheckpointReader(const std::string& step_folder) : folder_(ste
 Faults CheckpointReader::verify_file(std::size_t i) const {
   const FileRecord& record = manifest_.files.at(i);
   const std::string path = folder_ + "/" + record.name;
-  return faults_or_error(path, [&] { return file_faults(path, manifest_, record); });
+  return faults_or_error([&] { return file_faults(path, manifest_, record); });
 }
 
 Faults CheckpointReader::verify_master() const {
   const std::string path = folder_ + "/checkpoint.h5";
-  return faults_or_error(path, [&]() -> Faults {
+  return faults_or_error([&]() -> Faults {
     const base::MappedFile file(path);
     const auto bytes = std::ssize(file.bytes());
     if (bytes != manifest_.master.bytes) return {fmt::format("{}: {} bytes, expected {}", path, bytes, manifest_.master.bytes)};
@@ -123,7 +116,10 @@ Faults CheckpointReader::verify_master() const {
 const Hdf5File& CheckpointReader::opened(std::size_t file) const {
   if (const auto found = open_.find(file); found != open_.end()) return found->second;
   if (open_.size() == most_open) open_.clear();
-  return open_.emplace(file, Hdf5File::open(folder_ + "/" + manifest_.files[file].name)).first->second;
+  const FileRecord& record = manifest_.files[file];
+  const std::string path = folder_ + "/" + record.name;
+  if (const std::string fault = frame_fault(path, record); !fault.empty()) base::fail("{}", fault);
+  return open_.emplace(file, Hdf5File::open(path)).first->second;
 }
 
 void CheckpointReader::read(const TensorPart& part) const {

@@ -1,6 +1,8 @@
 #include "store/frame.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,16 @@ std::uint64_t frame_checksum(const std::string& path, const FileRecord& record) 
     position = end;
   }
   return hash.value();
+}
+
+std::string frame_fault(const std::string& path, const FileRecord& record) {
+  std::error_code error;
+  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
+  if (error) return fmt::format("{}: {}", path, error.message());
+  if (bytes != record.bytes) return fmt::format("{}: {} bytes, expected {}", path, bytes, record.bytes);
+  if (frame_checksum(path, record) != record.frame)
+    return fmt::format("{}: not as it was written: damaged outside the tensors, or the file of another step or run", path);
+  return {};
 }
 
 }  // namespace trireme::store

@@ -48,11 +48,11 @@ Shape file_strides(const Shape& shape, bool transposed) {
   return stride;
 }
 
-/// a, from the shape [3, a, h/a, h].
-std::string heads_of(const std::vector<spec::Parameter>& parameters) {
+/// a, from the shape [3, a, h/a, h]; 0 without layers.
+std::int64_t heads_of(const std::vector<spec::Parameter>& parameters) {
   const auto qkv = std::find_if(parameters.begin(), parameters.end(),
                                 [](const spec::Parameter& p) { return p.name.ends_with("attention.qkv.weight"); });
-  return qkv == parameters.end() ? "" : std::to_string(qkv->shape[1]);
+  return qkv == parameters.end() ? 0 : qkv->shape[1];
 }
 
 /// "h.3.attn.bias" and the like: constants that older files carry.
@@ -60,7 +60,50 @@ bool is_buffer(const std::string& name) {
   return name.starts_with("h.") && (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
 }
 
+std::string prefix_of(const SafetensorsReader& file) {
+  const auto& tensors = file.tensors();
+  const auto prefixed = [](const SafetensorsTensor& tensor) { return tensor.name.starts_with(prefix); };
+  return std::any_of(tensors.begin(), tensors.end(), prefixed) ? prefix : "";
+}
+
+/// As the metadata or a config.json beside the file says; 0: nobody does.
+std::int64_t heads_told(const SafetensorsReader& file) {
+  if (const auto noted = file.metadata().find("heads"); noted != file.metadata().end()) {
+    const std::string& text = noted->second;
+    if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos)
+      base::refuse("{}: its metadata has heads = \"{}\"", file.path(), text);
+    return std::stoll(text);
+  }
+  std::ifstream beside(std::filesystem::path(file.path()).parent_path() / "config.json");
+  const auto config = nlohmann::json::parse(beside, nullptr, false);
+  const auto found = config.is_object() ? config.find("n_head") : config.end();
+  return found != config.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+}
+
+/// What the file itself is, for messages; empty where it lacks what shows it.
+std::string sizes_text(const config::Model& model) {
+  if (model.hidden == 0 || model.sequence == 0) return {};
+  return fmt::format("\nits own model.layers = {}, model.hidden = {}, model.sequence = {}, model.vocabulary = {}", model.layers,
+                     model.hidden, model.sequence, model.vocabulary);
+}
+
 }  // namespace
+
+config::Model gpt2_model(const SafetensorsReader& file) {
+  config::Model model;
+  const std::string before = prefix_of(file);
+  const auto extents = [&](const char* name, std::int64_t& rows) {
+    const SafetensorsTensor* tensor = file.find(before + name);
+    if (!tensor || tensor->shape.size() != 2) return;
+    rows = tensor->shape[0];
+    model.hidden = tensor->shape[1];
+  };
+  extents("wpe.weight", model.sequence);
+  extents("wte.weight", model.vocabulary);
+  while (file.find(fmt::format("{}h.{}.ln_1.weight", before, model.layers))) ++model.layers;
+  model.heads = heads_told(file);
+  return model;
+}
 
 Gpt2Name gpt2_name(const spec::Parameter& parameter) {
   const std::string& name = parameter.name;
@@ -78,10 +121,8 @@ Gpt2Name gpt2_name(const spec::Parameter& parameter) {
           form->second.transposed};
 }
 
-Gpt2Weights::Gpt2Weights(const std::string& path, const std::vector<spec::Parameter>& parameters) : file_(path) {
-  const auto& tensors = file_.tensors();
-  const auto prefixed = [](const SafetensorsTensor& tensor) { return tensor.name.starts_with(prefix); };
-  if (std::any_of(tensors.begin(), tensors.end(), prefixed)) prefix_ = prefix;
+Gpt2Weights::Gpt2Weights(const std::string& path, const std::vector<spec::Parameter>& parameters)
+    : file_(path), prefix_(prefix_of(file_)) {
   std::vector<std::string> problems;
   std::set<std::string> known;
   const auto expect = [&](const std::string& name, const Shape& shape, bool required) {
@@ -97,35 +138,17 @@ Gpt2Weights::Gpt2Weights(const std::string& path, const std::vector<spec::Parame
     expect(prefix_ + form.name, form.shape, true);
     if (form.name == "wte.weight") expect("lm_head.weight", form.shape, false);
   }
-  for (const SafetensorsTensor& tensor : tensors) {
+  for (const SafetensorsTensor& tensor : file_.tensors()) {
     const bool buffer = tensor.name.starts_with(prefix_) && is_buffer(tensor.name.substr(prefix_.size()));
     if (!known.contains(tensor.name) && !buffer)
       problems.push_back(fmt::format("{}: expected none, found {}", tensor.name, to_string(tensor.shape)));
   }
-  const std::string expected_heads = heads_of(parameters), found_heads = heads();
-  if (!found_heads.empty() && found_heads != expected_heads)
-    problems.push_back(fmt::format("model.heads: expected {}, found {}", expected_heads, found_heads));
+  const config::Model own = gpt2_model(file_);
+  if (own.heads != 0 && own.heads != heads_of(parameters))
+    problems.push_back(fmt::format("model.heads: expected {}, found {}", heads_of(parameters), own.heads));
   if (problems.empty() && file_.find("lm_head.weight") && !is_tied())
     problems.push_back("lm_head.weight: expected the values of wte.weight (a tied output layer), found others");
-  if (!problems.empty()) base::refuse("{} does not fit the model:\n  {}{}", path, fmt::join(problems, "\n  "), sizes());
-}
-
-std::string Gpt2Weights::sizes() const {
-  const SafetensorsTensor *tokens = file_.find(prefix_ + "wte.weight"), *positions = file_.find(prefix_ + "wpe.weight");
-  if (!tokens || !positions || tokens->shape.size() != 2 || positions->shape.size() != 2) return {};
-  int layers = 0;
-  while (file_.find(fmt::format("{}h.{}.ln_1.weight", prefix_, layers))) ++layers;
-  return fmt::format("\nits own model.layers = {}, model.hidden = {}, model.sequence = {}, model.vocabulary = {}", layers,
-                     tokens->shape[1], positions->shape[0], tokens->shape[0]);
-}
-
-std::string Gpt2Weights::heads() const {
-  const auto noted = file_.metadata().find("heads");
-  if (noted != file_.metadata().end()) return noted->second;
-  std::ifstream beside(std::filesystem::path(file_.path()).parent_path() / "config.json");
-  const auto config = nlohmann::json::parse(beside, nullptr, false);
-  const auto found = config.is_object() ? config.find("n_head") : config.end();
-  return found != config.end() && found->is_number_integer() ? std::to_string(found->get<std::int64_t>()) : "";
+  if (!problems.empty()) base::refuse("{} does not fit the model:\n  {}{}", path, fmt::join(problems, "\n  "), sizes_text(own));
 }
 
 bool Gpt2Weights::is_tied() const {
@@ -148,13 +171,15 @@ void Gpt2Weights::read(const spec::Parameter& parameter, const spec::Slice& slic
   file_.read_strided(prefix_ + form.name, first, slice.count, stride, out);
 }
 
-std::unique_ptr<SafetensorsWriter> create_gpt2(const std::string& path, const std::vector<spec::Parameter>& parameters) {
+std::unique_ptr<SafetensorsWriter> create_gpt2(const std::string& path, const std::vector<spec::Parameter>& parameters,
+                                               Dtype dtype) {
   std::vector<SafetensorsEntry> entries;
   for (const spec::Parameter& parameter : parameters) {
     const Gpt2Name form = gpt2_name(parameter);
     entries.push_back({form.name, form.shape});
   }
-  return std::make_unique<SafetensorsWriter>(path, entries, std::map<std::string, std::string>{{"heads", heads_of(parameters)}});
+  const std::map<std::string, std::string> about = {{"heads", std::to_string(heads_of(parameters))}};
+  return std::make_unique<SafetensorsWriter>(path, entries, about, dtype);
 }
 
 void write_gpt2(SafetensorsWriter& writer, const spec::Parameter& parameter, const std::vector<float>& values) {

@@ -20,10 +20,14 @@ struct Gpt2Name {
 
 Gpt2Name gpt2_name(const spec::Parameter& parameter);
 
-/// A file of start weights, held against the parameter table when it is opened: missing tensors, unknown ones, wrong shapes and
-/// types are all named in one base::Error(bad_input). Names may carry the prefix "transformer."; the mask buffers attn.bias and
-/// attn.masked_bias and an lm_head.weight equal to wte.weight are passed over. The number of heads shows in no shape: it is
-/// compared with the file's metadata, or with n_head of a config.json in its folder. Any rank may open and read alone.
+/// The sizes of a GPT-2 as its file shows them: layers, hidden, sequence and vocabulary, and the number of heads that its
+/// metadata or a config.json beside it tells (no shape shows it); 0 for what nothing tells.
+config::Model gpt2_model(const SafetensorsReader& file);
+
+/// A file of start weights, or the index of several, held against the parameter table when it is opened: missing tensors, unknown
+/// ones, wrong shapes and types are all named in one base::Error(bad_input). Names may carry the prefix "transformer."; the mask
+/// buffers attn.bias and attn.masked_bias and an lm_head.weight equal to wte.weight are passed over. The number of heads is
+/// compared where the file tells it. Any rank may open and read alone.
 class Gpt2Weights {
  public:
   Gpt2Weights(const std::string& path, const std::vector<spec::Parameter>& parameters);
@@ -32,16 +36,15 @@ class Gpt2Weights {
   void read(const spec::Parameter& parameter, const spec::Slice& slice, float* out) const;
 
  private:
-  bool is_tied() const;       // lm_head.weight equals wte.weight
-  std::string sizes() const;  // the model's, as the file shows them; empty where it lacks what shows them
-  std::string heads() const;  // as its metadata or a config.json beside it says; empty: nobody does
+  bool is_tied() const;  // lm_head.weight equals wte.weight
 
   SafetensorsReader file_;
   std::string prefix_;
 };
 
 /// Opens `path` to write the table's parameters, in table order; notes the number of heads, which no shape shows.
-std::unique_ptr<SafetensorsWriter> create_gpt2(const std::string& path, const std::vector<spec::Parameter>& parameters);
+std::unique_ptr<SafetensorsWriter> create_gpt2(const std::string& path, const std::vector<spec::Parameter>& parameters,
+                                               Dtype dtype = Dtype::fp32);
 /// Appends a whole parameter, dense in the table's axes, in the order of the file; a transposed one row of the file by row.
 void write_gpt2(SafetensorsWriter& writer, const spec::Parameter& parameter, const std::vector<float>& values);
 

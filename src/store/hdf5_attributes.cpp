@@ -51,7 +51,7 @@ void Hdf5File::set_attribute(const std::string& object, const std::string& name,
                                                    H5P_DEFAULT, H5P_DEFAULT),
                                  where, "create"),
                          H5Aclose);
-  checked(H5Awrite(attribute, type, data), where, "write");
+  if (elements_of(shape) > 0) checked(H5Awrite(attribute, type, data), where, "write");
 }
 
 template <class T>
@@ -79,7 +79,7 @@ T Hdf5File::attribute(const std::string& object, const std::string& name) const 
       value.resize(static_cast<std::size_t>(elements));
       data = value.data();
     }
-    checked(H5Aread(attribute, type, data), where, "read");
+    if (elements > 0) checked(H5Aread(attribute, type, data), where, "read");
     return value;
   }
 }

@@ -1,6 +1,11 @@
 #include "store/hdf5_file.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -11,7 +16,10 @@ namespace {
 
 static_assert(std::is_same_v<hid_t, std::int64_t>);
 
-constexpr std::int64_t piece_elements = (std::int64_t{256} << 20) / 4;  // of one transfer: 256 MiB
+static_assert(std::endian::native == std::endian::little, "values go to the file as they are");
+
+constexpr std::size_t piece_bytes = std::size_t{256} << 20;  // of one transfer
+constexpr std::int64_t piece_elements = piece_bytes / 4;
 
 /// File locks fail on many parallel file systems; a checkpoint's file has one writer anyway.
 Handle access() {
@@ -58,12 +66,14 @@ Shape sum(Shape a, const Shape& b) {
   return a;
 }
 
-/// Of this machine, and as it is on disk everywhere.
 template <class T>
-std::pair<hid_t, hid_t> column_types() {
-  if constexpr (std::is_same_v<T, double>) return {H5T_NATIVE_DOUBLE, H5T_IEEE_F64LE};
-  return {H5T_NATIVE_INT64, H5T_STD_I64LE};
+hid_t column_type() {
+  return std::is_same_v<T, double> ? H5T_IEEE_F64LE : H5T_STD_I64LE;
 }
+
+/// A file that cannot be written (a full disk) stays open, for ever: closing it would fail too, leave a dangling handle in the
+/// library's tables, and crash the program when it ends.
+bool flush_and_close(hid_t file) { return H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && H5Fclose(file) >= 0; }
 
 herr_t add_name(hid_t, const char* name, const H5L_info_t*, void* names) {
   static_cast<std::vector<std::string>*>(names)->emplace_back(name);
@@ -74,14 +84,16 @@ herr_t add_name(hid_t, const char* name, const H5L_info_t*, void* names) {
 
 Hdf5File Hdf5File::create(const std::string& path) {
   const Library library;
-  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access());
+  const Handle properties = access();  // closed after last_reason(), which it would wipe out
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, properties);
   if (file < 0) base::fail("{}: cannot create: {}", path, last_reason());
   return {path, file};
 }
 
 Hdf5File Hdf5File::open(const std::string& path) {
   const Library library;
-  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access());
+  const Handle properties = access();
+  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, properties);
   if (file < 0) base::refuse("{}: cannot open: {}", path, last_reason());
   return {path, file};
 }
@@ -96,12 +108,12 @@ Hdf5File& Hdf5File::operator=(Hdf5File&& other) noexcept {
 
 Hdf5File::~Hdf5File() {
   const Library library;
-  if (file_ >= 0) H5Fclose(file_);
+  if (file_ >= 0) flush_and_close(file_);
 }
 
 void Hdf5File::close() {
   const Library library;
-  if (H5Fclose(std::exchange(file_, -1)) < 0) base::fail("{}: cannot write: {}", path_, last_reason());
+  if (!flush_and_close(std::exchange(file_, -1))) base::fail("{}: cannot write: {}", path_, last_reason());
 }
 
 bool Hdf5File::contains(const std::string& object) const {
@@ -120,14 +132,32 @@ std::vector<std::string> Hdf5File::names(const std::string& group) const {
 }
 
 std::int64_t Hdf5File::write_tensor(const std::string& dataset, const Shape& shape, const float* data) {
-  const Library library;
-  const Where where{path_, dataset};
-  const Handle set = create_dataset(file_, where, H5T_IEEE_F32LE, shape, plain_layout());
-  for (const Box& piece : pieces(shape, piece_elements)) {
-    checked(H5Dwrite(set, H5T_NATIVE_FLOAT, space_of(piece.count), space_of(shape, piece), H5P_DEFAULT, data), where, "write");
-    data += elements_of(piece.count);
+  return write_plain(dataset, H5T_IEEE_F32LE, shape,
+                     std::as_bytes(std::span(data, static_cast<std::size_t>(elements_of(shape)))));
+}
+
+/// The library makes the dataset, the values go past it: when its own writes fail, closing the dataset fails and leaves a
+/// dangling handle, which later calls run into.
+std::int64_t Hdf5File::write_plain(const std::string& dataset, std::int64_t type, const Shape& shape,
+                                   std::span<const std::byte> bytes) {
+  std::int64_t offset = 0;
+  int* descriptor = nullptr;
+  {
+    const Library library;
+    const Where where{path_, dataset};
+    const Handle set = create_dataset(file_, where, type, shape, plain_layout());
+    checked(H5Fget_vfd_handle(file_, access(), reinterpret_cast<void**>(&descriptor)), where, "write");
+    offset = static_cast<std::int64_t>(H5Dget_offset(set));
   }
-  return static_cast<std::int64_t>(H5Dget_offset(set));
+  std::int64_t end = offset;
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(*descriptor, bytes.data(), std::min(bytes.size(), piece_bytes), end);
+    if (written < 0 && errno != EINTR) base::fail("{}: {}: cannot write: {}", path_, dataset, std::strerror(errno));
+    if (written < 0) continue;
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    end += written;
+  }
+  return offset;
 }
 
 Shape Hdf5File::shape(const std::string& dataset) const {
@@ -168,11 +198,7 @@ void Hdf5File::write_virtual(const std::string& dataset, const Shape& shape, con
 
 template <class T>
 void Hdf5File::write_column(const std::string& dataset, std::span<const T> values) {
-  const Library library;
-  const Where where{path_, dataset};
-  const auto [memory, disk] = column_types<T>();
-  const Handle set = create_dataset(file_, where, disk, {std::ssize(values)}, plain_layout());
-  checked(H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), where, "write");
+  write_plain(dataset, column_type<T>(), {std::ssize(values)}, std::as_bytes(values));
 }
 
 template <class T>
@@ -183,7 +209,7 @@ std::vector<T> Hdf5File::read_column(const std::string& dataset) const {
   const Shape shape = extents(set, where);
   if (shape.size() != 1) base::fail("{}: {}: {} is not a column", path_, dataset, to_string(shape));
   std::vector<T> values(static_cast<std::size_t>(shape[0]));
-  checked(H5Dread(set, column_types<T>().first, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), where, "read");
+  checked(H5Dread(set, column_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), where, "read");
   return values;
 }
 

@@ -4,6 +4,7 @@
 // failure otherwise.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -59,6 +60,7 @@ class Hdf5File {
   T attribute(const std::string& object, const std::string& name) const;
 
  private:
+  std::int64_t write_plain(const std::string& dataset, std::int64_t type, const Shape& shape, std::span<const std::byte> bytes);
   Hdf5File(std::string path, std::int64_t file) : path_(std::move(path)), file_(file) {}
 
   std::string path_;

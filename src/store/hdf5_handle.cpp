@@ -12,6 +12,10 @@ std::mutex& library_mutex() {
   return mutex;
 }
 
+/// The library's own ending would close, and crash on, files that could not be written; all others are closed by then. It is hung
+/// into exit() and, where MPI is up by then, into MPI_Finalize: so the library is started before main, when MPI is not.
+[[maybe_unused]] const bool without_ending = H5dont_atexit() >= 0 && H5open() >= 0;
+
 /// Called with the innermost error first.
 herr_t keep_first(unsigned number, const H5E_error2_t* error, void* text) {
   if (number == 0 && error->desc) *static_cast<std::string*>(text) = error->desc;

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
+#include "store/half.h"
+#include "store/safetensors_index.h"
 
 namespace trireme::store {
 namespace {
@@ -28,16 +29,6 @@ T load(const std::byte* from) {  // headers of any length are legal, so elements
   std::memcpy(&value, from, sizeof value);
   return value;
 }
-
-float from_f16(std::uint16_t half) {
-  const std::uint32_t exponent = half >> 10 & 31, mantissa = half & 1023;
-  const float magnitude = exponent == 0    ? std::ldexp(static_cast<float>(mantissa), -24)
-                          : exponent == 31 ? std::bit_cast<float>(0x7f800000U | mantissa << 13)
-                                           : std::bit_cast<float>((exponent + 112) << 23 | mantissa << 13);
-  return half & 0x8000 ? -magnitude : magnitude;
-}
-
-float from_bf16(std::uint16_t upper) { return std::bit_cast<float>(static_cast<std::uint32_t>(upper) << 16); }
 
 /// Copies a strided block; `convert` reads one element. The innermost axis is the loop, the others recurse.
 template <class Convert>
@@ -132,21 +123,39 @@ void check_coverage(const std::string& path, const std::vector<std::pair<Safeten
 
 }  // namespace
 
-SafetensorsReader::SafetensorsReader(const std::string& path) : path_(path), file_(path) {
+SafetensorsReader::SafetensorsReader(const std::string& path) : path_(path) {
+  if (!is_safetensors_index(path)) {
+    add_file(path);
+    return;
+  }
+  for (const auto& [file, listed] : read_safetensors_index(path)) {
+    const std::size_t first = tensors_.size();
+    add_file(file);
+    for (const std::string& name : listed)
+      if (const auto* tensor = find(name); !tensor || tensor->file + 1 != files_.size())
+        base::refuse("{}: tensor {} is not in {}", path, name, file);
+    for (std::size_t i = first; i < tensors_.size(); ++i)
+      if (!listed.contains(tensors_[i].name)) base::refuse("{}: tensor {} of {} is not listed", path, tensors_[i].name, file);
+  }
+}
+
+void SafetensorsReader::add_file(const std::string& path) {
+  const base::MappedFile& file = files_.emplace_back(path);
   std::int64_t data_begin = 0;
-  const json header = parse_header(path, file_, data_begin);
+  const json header = parse_header(path, file, data_begin);
   std::vector<std::pair<SafetensorsTensor, std::int64_t>> found;
   for (const auto& [name, entry] : header.items())
     if (name != "__metadata__")
-      found.push_back(parse_tensor(path, name, entry, data_begin, std::ssize(file_.bytes()) - data_begin));
+      found.push_back(parse_tensor(path, name, entry, data_begin, std::ssize(file.bytes()) - data_begin));
   if (const auto about = header.find("__metadata__"); about != header.end() && about->is_object())
     for (const auto& [key, text] : about->items())
       if (text.is_string()) metadata_[key] = text.get<std::string>();
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {  // empty tensors before what begins at the same byte
     return std::pair(a.first.begin, a.second) < std::pair(b.first.begin, b.second);
   });
-  check_coverage(path, found, data_begin, std::ssize(file_.bytes()));
+  check_coverage(path, found, data_begin, std::ssize(file.bytes()));
   for (auto& [tensor, bytes] : found) {
+    tensor.file = files_.size() - 1;
     index_[tensor.name] = tensors_.size();
     tensors_.push_back(std::move(tensor));
   }
@@ -190,14 +199,14 @@ void SafetensorsReader::read_strided(const std::string& name, std::int64_t first
   if (low < 0 || high >= elements_of(tensor.shape))
     base::fail("{}: tensor {} {}: elements {} to {} wanted", path_, name, to_string(tensor.shape), low, high);
   const std::int64_t width = element_bytes.at(tensor.dtype);
-  const std::byte* data = file_.bytes().data() + tensor.begin + first * width;
+  const std::byte* data = files_[tensor.file].bytes().data() + tensor.begin + first * width;
   const Shape counts = count.empty() ? Shape{1} : count, strides = count.empty() ? Shape{1} : stride;
   if (tensor.dtype == "F32")
     gather(data, width, counts, strides, 0, out, [](const std::byte* from) { return load<float>(from); });
   else if (tensor.dtype == "F64")
     gather(data, width, counts, strides, 0, out, [](const std::byte* from) { return static_cast<float>(load<double>(from)); });
   else if (tensor.dtype == "F16")
-    gather(data, width, counts, strides, 0, out, [](const std::byte* from) { return from_f16(load<std::uint16_t>(from)); });
+    gather(data, width, counts, strides, 0, out, [](const std::byte* from) { return from_fp16(load<std::uint16_t>(from)); });
   else
     gather(data, width, counts, strides, 0, out, [](const std::byte* from) { return from_bf16(load<std::uint16_t>(from)); });
 }

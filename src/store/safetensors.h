@@ -17,10 +17,11 @@ struct SafetensorsTensor {
   std::string dtype;       // as the format spells it: F32, BF16, ...
   Shape shape;             // empty: a scalar
   std::int64_t begin = 0;  // first byte in the file
+  std::size_t file = 0;    // of a model in several files
 };
 
-/// Everything that a header can get wrong is refused when the file is opened: base::Error(bad_input) names file and tensor.
-/// Any rank may open and read alone.
+/// One file, or a model in several by its index file (*.index.json). Everything that a header can get wrong is refused when the
+/// file is opened: base::Error(bad_input) names file and tensor. Any rank may open and read alone.
 class SafetensorsReader {
  public:
   explicit SafetensorsReader(const std::string& path);
@@ -28,7 +29,7 @@ class SafetensorsReader {
   const std::string& path() const { return path_; }
   /// What the file says of itself ("__metadata__"), texts only.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  /// In the order of the file's data.
+  /// In the order of the files' data.
   const std::vector<SafetensorsTensor>& tensors() const { return tensors_; }
   /// nullptr where there is none.
   const SafetensorsTensor* find(const std::string& name) const;
@@ -43,10 +44,11 @@ class SafetensorsReader {
   void read_strided(const std::string& name, std::int64_t first, const Shape& count, const Shape& stride, float* out) const;
 
  private:
+  void add_file(const std::string& path);
   const SafetensorsTensor& at(const std::string& name) const;
 
   std::string path_;
-  base::MappedFile file_;
+  std::vector<base::MappedFile> files_;
   std::vector<SafetensorsTensor> tensors_;
   std::map<std::string, std::string> metadata_;
   std::map<std::string, std::size_t> index_;
@@ -57,28 +59,33 @@ struct SafetensorsEntry {
   Shape shape;
 };
 
-/// Writes `metadata` and F32 tensors in the order announced to PATH.partial; finish() makes the file durable under its own name.
-/// Without finish() nothing is left behind. base::Error(failure) names the file and what the system said (a full disk, say). One
-/// rank only.
+enum class Dtype { fp32, bf16, fp16 };
+
+/// Writes `metadata` and tensors of `dtype` in the order announced to PATH.partial; finish() makes the file durable under its own
+/// name. Without finish() nothing is left behind. base::Error(failure) names the file and what the system said (a full disk,
+/// say). One rank only.
 class SafetensorsWriter {
  public:
   SafetensorsWriter(const std::string& path, const std::vector<SafetensorsEntry>& entries,
-                    const std::map<std::string, std::string>& metadata = {});
+                    const std::map<std::string, std::string>& metadata = {}, Dtype dtype = Dtype::fp32);
   ~SafetensorsWriter();
   SafetensorsWriter(const SafetensorsWriter&) = delete;
   SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
 
-  /// Appends `count` elements of tensor `name`, which must be the one whose turn it is.
+  /// Appends `count` elements of tensor `name`, which must be the one whose turn it is, rounded to nearest, ties to even. A
+  /// finite value beyond the largest of `dtype` is refused.
   void write(const std::string& name, const float* values, std::int64_t count);
   /// Every tensor must be complete.
   void finish();
 
  private:
   void put(const void* bytes, std::int64_t size);
+  void put_rounded(const std::string& name, const float* values, std::int64_t count);
   void next_nonempty();
 
   std::string path_, partial_;
   std::vector<SafetensorsEntry> entries_;
+  Dtype dtype_;
   std::size_t current_ = 0;   // the entry whose turn it is
   std::int64_t missing_ = 0;  // elements that it still lacks
   int file_ = -1;

@@ -1,27 +1,37 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "store/half.h"
 #include "store/safetensors.h"
 
 namespace trireme::store {
 namespace {
 
+constexpr std::int64_t piece_elements = 1 << 16;  // rounded at a time
+
+std::int64_t width(Dtype dtype) { return dtype == Dtype::fp32 ? 4 : 2; }
+
 /// The length and the JSON, padded with spaces so that the data begins at a multiple of 8 bytes.
-std::string header_of(const std::vector<SafetensorsEntry>& entries, const std::map<std::string, std::string>& metadata) {
+std::string header_of(const std::vector<SafetensorsEntry>& entries, const std::map<std::string, std::string>& metadata,
+                      Dtype dtype) {
+  constexpr const char* names[] = {"F32", "BF16", "F16"};
   nlohmann::ordered_json header;
   header["__metadata__"] = {{"format", "pt"}};
   for (const auto& [key, text] : metadata) header["__metadata__"][key] = text;
   std::int64_t offset = 0;
   for (const SafetensorsEntry& entry : entries) {
-    const std::int64_t end = offset + elements_of(entry.shape) * 4;
-    header[entry.name] = {{"dtype", "F32"}, {"shape", entry.shape}, {"data_offsets", {offset, end}}};
+    const std::int64_t end = offset + elements_of(entry.shape) * width(dtype);
+    header[entry.name] = {{"dtype", names[static_cast<int>(dtype)]}, {"shape", entry.shape}, {"data_offsets", {offset, end}}};
     offset = end;
   }
   std::string text = header.dump();
@@ -33,12 +43,12 @@ std::string header_of(const std::vector<SafetensorsEntry>& entries, const std::m
 }  // namespace
 
 SafetensorsWriter::SafetensorsWriter(const std::string& path, const std::vector<SafetensorsEntry>& entries,
-                                     const std::map<std::string, std::string>& metadata)
-    : path_(path), partial_(path + ".partial"), entries_(entries) {
+                                     const std::map<std::string, std::string>& metadata, Dtype dtype)
+    : path_(path), partial_(path + ".partial"), entries_(entries), dtype_(dtype) {
   file_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file_ < 0) base::fail("{}: {}", partial_, std::strerror(errno));
   try {
-    const std::string header = header_of(entries_, metadata);
+    const std::string header = header_of(entries_, metadata, dtype_);
     put(header.data(), static_cast<std::int64_t>(header.size()));
   } catch (...) {  // no destructor runs for an object whose constructor throws
     ::close(file_);
@@ -76,9 +86,29 @@ void SafetensorsWriter::write(const std::string& name, const float* values, std:
   if (current_ == entries_.size() || entries_[current_].name != name || count > missing_)
     base::fail("{}: {} elements of tensor {} are out of turn: {} of {} are due", path_, count, name, missing_,
                current_ == entries_.size() ? "none" : entries_[current_].name);
-  put(values, count * 4);
+  if (dtype_ == Dtype::fp32)
+    put(values, count * 4);
+  else
+    put_rounded(name, values, count);
   missing_ -= count;
   next_nonempty();
+}
+
+void SafetensorsWriter::put_rounded(const std::string& name, const float* values, std::int64_t count) {
+  const auto round = dtype_ == Dtype::bf16 ? to_bf16 : to_fp16;
+  const auto back = dtype_ == Dtype::bf16 ? from_bf16 : from_fp16;
+  std::vector<std::uint16_t> halves(static_cast<std::size_t>(std::min(count, piece_elements)));
+  for (std::int64_t first = 0; first < count; first += piece_elements) {
+    const std::int64_t here = std::min(piece_elements, count - first);
+    for (std::int64_t i = 0; i < here; ++i) {
+      const float value = values[first + i];
+      halves[i] = round(value);
+      if (std::isfinite(value) && !std::isfinite(back(halves[i])))
+        base::refuse("{}: tensor {} holds {}, beyond the largest value of {}", path_, name, value,
+                     dtype_ == Dtype::bf16 ? "bf16" : "fp16; bf16 has the range of fp32");
+    }
+    put(halves.data(), here * 2);
+  }
 }
 
 void SafetensorsWriter::finish() {

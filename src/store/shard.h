@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "store/hdf5_file.h"
 #include "store/manifest.h"
 
 namespace trireme::store {
@@ -28,8 +29,22 @@ struct ShardHeader {
 /// "shard-p000-t000-d000.h5"
 std::string shard_name(int pipeline, int tensor, int data);
 
-/// Writes the parts into the shard of these coordinates in `folder` and makes it durable. At most one part of a tensor a
-/// quantity. Any rank alone, any thread. Reads the values only; no copy of them is made. base::Error(failure) names the file.
+/// Writes a shard of `folder` part by part. Any rank alone, any thread. Reads the values only; no copy of them is made.
+/// base::Error(failure) names the file.
+class ShardWriter {
+ public:
+  ShardWriter(const std::string& folder, const ShardHeader& header);
+  /// At most one part of a tensor a quantity.
+  void write(const TensorPart& part);
+  /// Makes the file durable.
+  FileRecord finish();
+
+ private:
+  FileRecord record_;
+  Hdf5File file_;
+};
+
+/// All of it in one call.
 FileRecord write_shard(const std::string& folder, const ShardHeader& header, const std::vector<TensorPart>& parts);
 
 }  // namespace trireme::store

@@ -10,12 +10,16 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "config/write.h"
+#include "grid/watchdog.h"
 #include "spec/flops.h"
+#include "store/checkpoint_folder.h"
+#include "train/checkpoint_writer.h"
 #include "train/machine.h"
 #include "train/records.h"
 #include "train/report.h"
 #include "train/run_folder.h"
 #include "train/tracer.h"
+#include "train/turns.h"
 
 namespace trireme::train {
 namespace {
@@ -26,31 +30,61 @@ struct Machine {
   double peak_flops = 0;  // a rank: matrix products, the mean over the ranks
 };
 
+/// Bytes a second a rank that are counted on until a save has been measured, for the end of the job's time: few.
+constexpr double unmeasured_save_rate = 50e6;
+
+/// How a run ended, and what its file `status` says.
+struct Ended {
+  base::Exit status;
+  std::string why;
+};
+
+CheckpointPlan plan(const config::Resolved& resolved) {
+  const config::Config& config = resolved.config;
+  return {checkpoints_of(config.run.directory), write_config(resolved), config.batch.global, config.checkpoint.keep};
+}
+
 /// The run from its first step to its last; `folder` on rank 0 only.
 class Loop {
  public:
   Loop(grid::World& world, const config::Resolved& resolved, const Start& start, Trainer& trainer, RunFolder* folder,
-       const Machine& machine)
+       const Machine& machine, const Signals& signals)
       : world_(world),
         config_(resolved.config),
         start_(start),
         trainer_(trainer),
         folder_(folder),
         machine_(machine),
-        tracer_(world, resolved.config, config::write_config(resolved), resolved.config.run.directory) {}
+        writer_(trainer.state(), plan(resolved), trainer.device(), trainer.grid(), trainer.snapshot()),
+        turns_(world, signals, config_.run.directory, config_.run.time_limit),
+        tracer_(world, resolved.config, config::write_config(resolved), resolved.config.run.directory) {
+    if (start.resumes && start.origin.moments) writer_.set_saved_step(start.origin.step);
+    turns_.expect_save(static_cast<double>(spec::checkpoint_bytes(config_.model)) / world.size() / unmeasured_save_rate);
+  }
 
-  void run();
+  Ended run();
 
  private:
   StepRecord step(std::int64_t k);
-  void log(const StepRecord& record);
+  void evaluate(StepRecord& record);
+  void log(StepRecord& record);
   void stop(base::Exit status, const std::string& why);
   void stop_if_not_finite(const StepRecord& record);
   void stop_if_copies_differ(std::int64_t step);
   bool logged(const StepRecord& record) const;
-  void finish(const StepRecord& last);
+
+  Turn next_turn();
+  void save(std::int64_t step);
+  void save_and_wait(std::int64_t step);
+  void try_to_save(const std::function<void()>& work);
+  void announce_save();
+  Ended end(Turn turn, const StepRecord& last);
+  void summarize(const StepRecord& last);
   /// Rank 0: a result that cannot be written does not cost the run; it is said once, and the run's status is failure.
   void keep_going(const std::function<void()>& write);
+  void print(const std::string& text) {
+    if (folder_) folder_->print(text);
+  }
 
   grid::World& world_;
   const config::Config& config_;
@@ -58,18 +92,25 @@ class Loop {
   Trainer& trainer_;
   RunFolder* folder_;
   Machine machine_;
+  CheckpointWriter writer_;
+  Turns turns_;
   Tracer tracer_;
   std::optional<MetricsFile> metrics_;
   std::optional<base::Error> lost_;
   std::int64_t private_first_step_ = 0;
-  double pace_ = 0;  // seconds a step, without evaluation; the first step left out once there are others
+  std::int64_t steps_here_ = 0;  // since this start
+  double pace_ = 0;              // seconds a step, without evaluation; the first step left out once there are others
 };
 
 StepRecord Loop::step(std::int64_t k) {
+  world_.activity().set_step(k + 1);
   const double begin = base::now();
   StepRecord record{.step = k + 1, .result = trainer_.step(k), .validation_loss = {}, .threads = start_.threads};
   record.seconds = base::now() - begin;
-  pace_ = k <= 1 ? record.seconds : pace_ + (record.seconds - pace_) / std::min<double>(static_cast<double>(k), 20);
+  if (steps_here_ == 0) private_first_step_ = private_memory();
+  pace_ = steps_here_ <= 1 ? record.seconds
+                           : pace_ + (record.seconds - pace_) / std::min<double>(static_cast<double>(steps_here_), 20);
+  ++steps_here_;
   record.samples = record.step * config_.batch.global;
   record.tokens = record.samples * config_.model.sequence;
   const double batch = static_cast<double>(config_.batch.global), ranks = world_.size();
@@ -78,6 +119,8 @@ StepRecord Loop::step(std::int64_t k) {
   record.hardware_tflops = spec::hardware_flops(config_.model, config_.parallel, batch) / record.seconds / ranks / 1e12;
   return record;
 }
+
+bool ends(Turn turn) { return turn == Turn::save_and_end || turn == Turn::save_and_requeue; }
 
 bool Loop::logged(const StepRecord& record) const {
   return record.step == 1 || record.step == config_.run.steps || record.step % config_.run.log_every == 0 ||
@@ -93,7 +136,14 @@ void Loop::keep_going(const std::function<void()>& write) {
   }
 }
 
-void Loop::log(const StepRecord& record) {
+void Loop::evaluate(StepRecord& record) {
+  const auto every = config_.run.evaluate_every;
+  if (every > 0 && (record.step % every == 0 || record.step == config_.run.steps)) record.validation_loss = trainer_.evaluate();
+}
+
+void Loop::log(StepRecord& record) {
+  if (!logged(record)) return;
+  record.peak_memory_bytes = static_cast<std::int64_t>(world_.largest(static_cast<double>(peak_resident_memory())));
   const grid::Activity::Scope scope(world_.activity(), grid::Work::output);
   if (!folder_) return;
   keep_going([&] { metrics_->append(record); });
@@ -108,6 +158,7 @@ void Loop::stop(base::Exit status, const std::string& why) {
 
 void Loop::stop_if_not_finite(const StepRecord& record) {
   if (record.result.finite()) return;
+  try_to_save([&] { writer_.finish(); });  // of an earlier step, which was good
   stop(base::Exit::not_finite,
        fmt::format("step {}: loss {}, gradient norm {}: not finite; the weights are those before this step", record.step,
                    record.result.loss, record.result.gradient_norm));
@@ -121,42 +172,87 @@ void Loop::stop_if_copies_differ(std::int64_t step) {
   if (!fault.empty()) stop(base::Exit::mismatch, fmt::format("after step {}: {}", step, fault));
 }
 
-void Loop::run() {
-  world_.agree([&] {
-    if (folder_) metrics_.emplace(folder_->file("metrics.csv"));
+Turn Loop::next_turn() {
+  std::int64_t busy = writer_.busy();
+  const Turn turn = turns_.next({&busy, 1});
+  try_to_save([&] {
+    if (writer_.advance(busy)) announce_save();
   });
-  StepRecord record;
-  for (std::int64_t k = 0; k < config_.run.steps; ++k) {
-    tracer_.begin(k + 1);
-    record = step(k);
-    if (k == 0) private_first_step_ = private_memory();
-    const auto every = config_.run.evaluate_every;
-    if (every > 0 && record.result.finite() && (record.step % every == 0 || record.step == config_.run.steps))
-      record.validation_loss = trainer_.evaluate();
-    if (logged(record)) {
-      record.peak_memory_bytes = static_cast<std::int64_t>(world_.largest(static_cast<double>(peak_resident_memory())));
-      log(record);
-    }
-    stop_if_not_finite(record);
-    stop_if_copies_differ(record.step);
-    keep_going([&] { tracer_.end(); });
-  }
-  finish(record);
+  return turn;
 }
 
-/// The weights are saved whatever becomes of the records.
-void Loop::finish(const StepRecord& last) {
-  const ProcessFacts process{base::now() - machine_.begin, trainer_.private_before_arenas(), private_first_step_,
-                             private_memory()};
-  const RankTable table = gather_ranks(trainer_, process, world_);
-  if (folder_) {
-    keep_going([&] { folder_->write("summary.json", summary_json(table, config_, start_.shape, last)); });
-    folder_->print("\n" + end_table(table, trainer_.schedule(), start_));
+/// A save in mid-run that fails has been reported; the next one tries again, and the last one decides how the run ends.
+void Loop::try_to_save(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const grid::Agreed&) {
+    print("warning: no checkpoint was written; the run goes on\n");
   }
-  if (!config_.run.final_weights.empty()) trainer_.save(config_.run.final_weights);
+}
+
+void Loop::announce_save() {
+  turns_.expect_save(writer_.seconds());
+  print(fmt::format("saved step {} in {:.1f} s: {}/{}\n", writer_.saved_step(), writer_.seconds(),
+                    checkpoints_of(config_.run.directory), store::step_folder_name(writer_.saved_step())));
+}
+
+void Loop::save(std::int64_t step) {
+  const double begin = base::now();
+  try_to_save([&] { writer_.save(step); });
+  turns_.save_took(base::now() - begin);
+}
+
+void Loop::save_and_wait(std::int64_t step) {
+  if (writer_.saved_step() == step) return;
+  writer_.save(step);
+  writer_.finish();
+  announce_save();
+}
+
+Ended Loop::run() {
+  world_.agree([&] {
+    if (folder_) metrics_.emplace(folder_->file("metrics.csv"), start_.origin.step);
+  });
+  StepRecord record{.step = start_.origin.step, .result = {}, .validation_loss = {}};
+  Turn turn = next_turn();
+  while (record.step < config_.run.steps && !ends(turn)) {
+    tracer_.begin(record.step + 1);
+    record = step(record.step);
+    if (record.result.finite()) turn = next_turn();
+    if (record.result.finite() && !ends(turn)) evaluate(record);
+    log(record);
+    stop_if_not_finite(record);
+    stop_if_copies_differ(record.step);
+    const auto every = config_.checkpoint.every;
+    if (turn == Turn::save_and_go_on || (every > 0 && record.step % every == 0)) save(record.step);
+    if (record.validation_loss && !ends(turn)) turn = next_turn();
+    keep_going([&] { tracer_.end(); });
+  }
+  return end(turn, record);
+}
+
+Ended Loop::end(Turn turn, const StepRecord& last) {
+  const bool done = last.step >= config_.run.steps;
+  if (steps_here_ == 0) print(fmt::format("step {} of {}: nothing was left to do\n", last.step, config_.run.steps));
+  if (last.step > 0) save_and_wait(last.step);
+  if (steps_here_ > 0) summarize(last);
+  if (done && !config_.run.final_weights.empty()) trainer_.save(config_.run.final_weights);
   world_.agree([&] {
     if (lost_) throw *lost_;
   });
+  if (done) return {base::Exit::done, "done"};
+  const std::string why = fmt::format("saved at step {} of {}: {}", last.step, config_.run.steps, turns_.reason());
+  print(why + "\n");
+  return {turn == Turn::save_and_requeue ? base::Exit::saved : base::Exit::done, why};
+}
+
+void Loop::summarize(const StepRecord& last) {
+  const ProcessFacts process{base::now() - machine_.begin, trainer_.private_before_arenas(), private_first_step_,
+                             private_memory()};
+  const RankTable table = gather_ranks(trainer_, process, world_);
+  if (!folder_) return;
+  keep_going([&] { folder_->write("summary.json", summary_json(table, config_, start_.shape, last)); });
+  folder_->print("\n" + end_table(table, trainer_.schedule(), start_));
 }
 
 std::unique_ptr<RunFolder> open_folder(grid::World& world, const config::Resolved& resolved, const Start& start,
@@ -164,11 +260,13 @@ std::unique_ptr<RunFolder> open_folder(grid::World& world, const config::Resolve
   std::unique_ptr<RunFolder> folder;
   world.agree([&] {
     if (world.rank() != 0) return;
-    folder = std::make_unique<RunFolder>(resolved.config.run.directory);
+    folder = std::make_unique<RunFolder>(resolved.config.run.directory, start.resumes);
+    for (const std::string& name : store::remove_partials(checkpoints_of(resolved.config.run.directory)).removed)
+      folder->print(fmt::format("removed what an unfinished save or removal left: {}\n", name));
     folder->write_status("running");
     folder->write("config.toml", fmt::format("# ran on {} ranks\n{}", world.size(), config::write_config(resolved)));
     folder->write("topology.tsv", grid::topology_tsv(start.places));
-    folder->print(banner + start_block(resolved.config, start));
+    folder->print(banner + start_block(resolved.config, start) + start.resumed);
   });
   return folder;
 }
@@ -184,19 +282,35 @@ Machine measure_machine(grid::World& world, kernels::Kernels& kernels, const Sta
   return {begin, peak};
 }
 
+/// Every rank; null when run.watchdog is 0.
+std::unique_ptr<grid::Watchdog> start_watchdog(grid::World& world, const config::Run& run, const Start& start) {
+  if (run.watchdog == 0) return nullptr;
+  const auto end = [&world, &run](const std::string& what) {
+    write_status_in(run.directory, fmt::format("{} {}", static_cast<int>(base::Exit::unresponsive), what));
+    world.abort(base::Exit::unresponsive, "watchdog: " + what);
+  };
+  return std::make_unique<grid::Watchdog>(
+      world, start.shape, grid::Watchdog::Options{.limit = run.watchdog, .folder = run.directory + "/watchdog", .end = end});
+}
+
 }  // namespace
 
-void run_training(grid::World& world, const config::Resolved& resolved, const std::string& banner) {
+base::Exit run_training(grid::World& world, const config::Resolved& resolved, const std::string& banner, const Signals& signals,
+                        bool weights_only) {
   const double begin = base::now();
-  Start start = check_start(world, resolved);
+  if (stops_at_start(world, resolved.config.run.directory)) return base::Exit::done;
+  Start start = check_start(world, resolved, weights_only);
   const auto folder = open_folder(world, resolved, start, banner);
+  const auto watchdog = start_watchdog(world, resolved.config.run, start);
+  if (const double late = begin - signals.begin(); folder && late > 10)
+    folder->print(fmt::format("MPI took {} to start; run.time_limit counts from before\n", base::time_text(late)));
   try {
     auto kernels = make_kernels(resolved.config.model, start.threads);
     const Machine machine = measure_machine(world, *kernels, start, begin, folder.get());
-    Trainer trainer(resolved.config, start.threads, world, std::move(start.opened.sources),
-                    start.initial ? &*start.initial : nullptr, std::move(kernels));
-    Loop(world, resolved, start, trainer, folder.get(), machine).run();
-    if (folder) folder->write_status("0 done");
+    Trainer trainer(resolved.config, start.threads, world, std::move(start.opened.sources), start.origin, std::move(kernels));
+    const Ended ended = Loop(world, resolved, start, trainer, folder.get(), machine, signals).run();
+    if (folder) folder->write_status(fmt::format("{} {}", static_cast<int>(ended.status), ended.why));
+    return ended.status;
   } catch (const grid::Agreed& end) {
     if (folder) folder->write_status(fmt::format("{} {}", static_cast<int>(end.status), end.message));
     throw;

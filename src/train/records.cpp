@@ -1,18 +1,38 @@
 #include "train/records.h"
 
+#include <cstdlib>
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/units.h"
 
 namespace trireme::train {
 
-MetricsFile::MetricsFile(std::string path) : path_(std::move(path)), file_(path_) {
-  file_ << "step,samples,tokens,loss,validation_loss,grad_norm,learning_rate,loss_scale,seconds,tokens_per_second,model_tflops,"
-           "hardware_tflops,peak_memory_bytes,skipped,threads\n"
-        << std::flush;
+namespace {
+
+constexpr const char* metrics_header =
+    "step,samples,tokens,loss,validation_loss,grad_norm,learning_rate,loss_scale,seconds,tokens_per_second,model_tflops,"
+    "hardware_tflops,peak_memory_bytes,skipped,threads\n";
+
+/// The whole rows of steps up to `step`.
+std::string rows_up_to(const std::string& path, std::int64_t step) {
+  std::ifstream file(path);
+  std::string kept, row;
+  std::getline(file, row);
+  while (std::getline(file, row) && !file.eof())  // the last row of a crash has no end of line
+    if (std::strtoll(row.c_str(), nullptr, 10) <= step) kept += row + "\n";
+  return kept;
+}
+
+}  // namespace
+
+MetricsFile::MetricsFile(std::string path, std::int64_t step) : path_(std::move(path)) {
+  base::write_file_atomically(path_, metrics_header + (step > 0 ? rows_up_to(path_, step) : ""));
+  file_.open(path_, std::ios::app);
   if (!file_) base::fail("{}: cannot write", path_);
 }
 

@@ -28,7 +28,8 @@ struct StepRecord {
 /// Appends rows, each at once on disk. Reals in the shortest form that reads back the same.
 class MetricsFile {
  public:
-  explicit MetricsFile(std::string path);
+  /// Goes on after the row of `step`: later rows, and one that was cut by a crash, are removed. 0: an empty file.
+  MetricsFile(std::string path, std::int64_t step);
   /// Throws base::Error naming the file when the row could not be written.
   void append(const StepRecord& record);
 

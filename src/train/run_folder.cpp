@@ -38,7 +38,8 @@ int try_lock(const std::string& path, int flags) {
 
 /// Whether there is anything in the folder that no run leaves behind, not even one that ended in its start.
 bool holds_other_things(const std::string& path) {
-  const std::set<std::string> ours = {"config.toml", "topology.tsv", "log.txt", "metrics.csv", "summary.json", "status", "lock"};
+  const std::set<std::string> ours = {"config.toml", "topology.tsv", "log.txt", "metrics.csv", "summary.json", "status",  "lock",
+                                      "checkpoints", "traces",       "plots",   "STOP",        "SAVE",         "watchdog"};
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(path, ignored)) {
     const fs::path name = entry.path().filename();
@@ -87,7 +88,16 @@ void check_output_file(const std::string& key, const std::string& path) {
   unlink(trial.c_str());
 }
 
-RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
+void write_status_in(const std::string& directory, const std::string& text) noexcept {
+  const std::string file = directory + "/status";
+  try {
+    base::write_file_atomically(file, text + "\n");
+  } catch (const std::exception&) {
+    std::ofstream(file, std::ios::in | std::ios::out) << text.substr(0, text.find(' ')) << " ended\n";  // as long as "running"
+  }
+}
+
+RunFolder::RunFolder(std::string path, bool resumes) : path_(std::move(path)) {
   std::error_code error;
   fs::create_directories(path_, error);
   if (error) base::refuse("run.directory = \"{}\": cannot make this folder: {}", path_, error.message());
@@ -97,8 +107,10 @@ RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
   const std::string text = holder();
   if (ftruncate(lock_, 0) != 0 || ::write(lock_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     base::fail("{}: cannot write: {}", file("lock"), std::strerror(errno));
-  for (const char* name : {"metrics.csv", "summary.json"}) fs::remove(file(name), error);  // of a run before
-  log_.open(file("log.txt"));
+  if (!resumes)
+    for (const char* name : {"metrics.csv", "log.txt"}) fs::remove(file(name), error);
+  fs::remove(file("summary.json"), error);
+  log_.open(file("log.txt"), std::ios::app);
   if (!log_) base::refuse("{}: cannot write: {}", file("log.txt"), std::strerror(errno));
 }
 
@@ -109,15 +121,6 @@ RunFolder::~RunFolder() {
 
 void RunFolder::write(const std::string& name, const std::string& content) const {
   base::write_file_atomically(file(name), content);
-}
-
-void RunFolder::write_status(const std::string& text) const noexcept {
-  try {
-    write("status", text + "\n");
-  } catch (const std::exception&) {
-    std::ofstream(file("status"), std::ios::in | std::ios::out)
-        << text.substr(0, text.find(' ')) << " ended\n";  // as long as "running"
-  }
 }
 
 void RunFolder::print(const std::string& text) {

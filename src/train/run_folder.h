@@ -1,4 +1,5 @@
-// The folder that a run leaves behind. World rank 0 alone touches it, so every member is for that rank.
+// The folder that a run leaves behind. World rank 0 alone touches it, but for the watchdog's last word, so every
+// member is for that rank.
 #pragma once
 
 #include <fstream>
@@ -15,11 +16,19 @@ void check_run_folder(const std::string& path, const std::string& input);
 /// Refuses (bad_input) a file that could not be written at the end of a run: no folder, no right, a folder of that name.
 void check_output_file(const std::string& key, const std::string& path);
 
+/// The checkpoints of the run in `path`.
+inline std::string checkpoints_of(const std::string& path) { return path + "/checkpoints"; }
+
+/// Replaces the file `status` of a run: how it ended, or "running", which stays when it is killed. On a full disk in place, where
+/// the old text makes room; never an error. Rank 0's by RunFolder; the watchdog's by any rank, since rank 0 may be the silent
+/// one.
+void write_status_in(const std::string& directory, const std::string& text) noexcept;
+
 class RunFolder {
  public:
   /// Makes the folder and takes its lock: one job a folder, until this object or the process ends. A second start is refused
-  /// with the holder's host, process and job.
-  explicit RunFolder(std::string path);
+  /// with the holder's host, process and job. Unless the run `resumes`, what an earlier one printed and recorded is removed.
+  RunFolder(std::string path, bool resumes);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
@@ -28,9 +37,7 @@ class RunFolder {
   void write(const std::string& name, const std::string& content) const;
   /// To standard output and log.txt.
   void print(const std::string& text);
-  /// Replaces the file `status`: how the run ended, or "running", which stays when it is killed. On a full disk in place, where
-  /// the old text makes room; never an error.
-  void write_status(const std::string& text) const noexcept;
+  void write_status(const std::string& text) const noexcept { write_status_in(path_, text); }
 
  private:
   std::string path_;

@@ -1,6 +1,7 @@
 #include "train/start.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include "kernels/device.h"
 #include "train/layout.h"
 #include "train/machine.h"
+#include "train/resume.h"
 #include "train/run_folder.h"
 
 namespace trireme::train {
@@ -24,12 +26,46 @@ int checked_threads(const config::Config& config, grid::World& world) {
   return config.run.threads > 0 ? static_cast<int>(config.run.threads) : share;
 }
 
-std::optional<store::Gpt2Weights> open_initial(const config::Config& config, grid::World& world) {
-  std::optional<store::Gpt2Weights> initial;
+/// Of a new run: model.initial.
+Origin open_initial(const config::Resolved& resolved, grid::World& world) {
+  const std::string& path = resolved.config.model.initial;
+  Origin origin;
+  if (path.empty()) return origin;
+  bool folder = false;
   world.agree([&] {
-    if (!config.model.initial.empty()) initial.emplace(config.model.initial, spec::model_parameters(config.model));
+    if (world.rank() == 0) folder = std::filesystem::is_directory(path);
   });
-  return initial;
+  if (world.largest(folder) > 0) origin.checkpoint = verified(world, path);
+  world.agree([&] {
+    if (origin.checkpoint)
+      check_same_model(*origin.checkpoint, resolved);
+    else
+      origin.file.emplace(path, spec::model_parameters(resolved.config.model));
+  });
+  return origin;
+}
+
+/// Of a run that goes on: its newest checkpoint that verifies. Else of a new one.
+void open_origin(Start& start, const config::Resolved& resolved, grid::World& world, bool weights_only) {
+  auto checkpoint = newest_verified(world, checkpoints_of(resolved.config.run.directory));
+  if (!checkpoint) {
+    start.origin = open_initial(resolved, world);
+    return;
+  }
+  std::vector<std::string> changes;
+  world.agree([&] {
+    changes = check_resume(*checkpoint, resolved);
+    if (!checkpoint->manifest().moments && !weights_only)
+      base::refuse("{} holds no optimizer moments; --weights-only goes on from its parameters, with moments of zero",
+                   checkpoint->folder());
+  });
+  start.resumed = fmt::format("resumed from step {}: {}{}\n", checkpoint->manifest().step, checkpoint->folder(),
+                              weights_only ? ", parameters only" : "");
+  for (const std::string& change : changes) start.resumed += "  changed since: " + change + "\n";
+  start.resumes = true;
+  start.origin.step = checkpoint->manifest().step;
+  start.origin.moments = !weights_only;
+  start.origin.checkpoint = std::move(checkpoint);
 }
 
 void check_outputs(const config::Resolved& resolved, grid::World& world) {
@@ -64,7 +100,7 @@ bool shares_cores(const std::vector<grid::Place>& places, int threads) {
 
 }  // namespace
 
-Start check_start(grid::World& world, const config::Resolved& resolved) {
+Start check_start(grid::World& world, const config::Resolved& resolved, bool weights_only) {
   const config::Config& config = resolved.config;
   Start start;
   start.threads = checked_threads(config, world);
@@ -74,8 +110,8 @@ Start check_start(grid::World& world, const config::Resolved& resolved) {
   check_memory(start, world, available);
   start.available_bytes = -world.largest(-available);
   start.opened = open_sources(config, world);
-  start.initial = open_initial(config, world);
   check_outputs(resolved, world);
+  open_origin(start, resolved, world, weights_only);
   start.places = gather_places(world, start.shape, kernels::make_cpu_device()->name());
   start.shares_cores = shares_cores(start.places, start.threads);
   world.agree([&] {

@@ -14,8 +14,10 @@ namespace trireme::train {
 
 struct Start {
   OpenedSources opened;
-  std::optional<store::Gpt2Weights> initial;
-  int threads = 1;  // of a rank
+  Origin origin;
+  bool resumes = false;  // the origin is a checkpoint of this run
+  std::string resumed;   // on rank 0, when the run goes on from a checkpoint of its own: which, and what has changed since
+  int threads = 1;       // of a rank
   grid::Shape shape;
   std::vector<grid::Place> places;        // of every rank, on rank 0
   bool shares_cores = false;              // more threads than cores on rank 0's node
@@ -24,8 +26,9 @@ struct Start {
 };
 
 /// Every rank, with equal arguments that config::check_layout passed. Throws grid::Agreed(bad_input) for whatever would stop the
-/// run later: token files, start weights, the run's folder and final weights' place, more threads than cores, a split tensor
-/// group when placement.strict, more memory than there is. Makes nothing.
-Start check_start(grid::World& world, const config::Resolved& resolved);
+/// run later: token files, start weights or checkpoints, the run's folder and final weights' place, more threads than cores, a
+/// split tensor group when placement.strict, more memory than there is; Agreed(mismatch) where there are checkpoints of this run
+/// and none verifies. Makes nothing.
+Start check_start(grid::World& world, const config::Resolved& resolved, bool weights_only);
 
 }  // namespace trireme::train

@@ -7,6 +7,7 @@
 #include "train/initialize.h"
 #include "train/layout.h"
 #include "train/machine.h"
+#include "train/resume.h"
 #include "train/weights_file.h"
 
 namespace trireme::train {
@@ -57,6 +58,10 @@ kernels::View take_output_gradient(const spec::LocalTable& table, const spec::St
   return map.stages == 1 ? arena.take(DType::fp32, table.find(spec::token_embedding)->elements) : kernels::View{};
 }
 
+kernels::View take_snapshot(std::int64_t bytes, kernels::Arena& arena) {
+  return bytes > 0 ? arena.take(DType::fp32, bytes / bytes_of(DType::fp32)) : kernels::View{};
+}
+
 }  // namespace
 
 std::unique_ptr<kernels::Kernels> make_kernels(const config::Model& model, int threads) {
@@ -65,8 +70,8 @@ std::unique_ptr<kernels::Kernels> make_kernels(const config::Model& model, int t
 
 bool StepResult::finite() const { return std::isfinite(loss) && std::isfinite(gradient_norm); }
 
-Trainer::Trainer(const config::Config& config, int threads, grid::World& world, Sources sources,
-                 const store::Gpt2Weights* initial, std::unique_ptr<kernels::Kernels> kernels)
+Trainer::Trainer(const config::Config& config, int threads, grid::World& world, Sources sources, const Origin& origin,
+                 std::unique_ptr<kernels::Kernels> kernels)
     : config_(config),
       sources_(std::move(sources)),
       device_(kernels::make_cpu_device()),
@@ -84,9 +89,11 @@ Trainer::Trainer(const config::Config& config, int threads, grid::World& world, 
       optimizer_state_(*device_, "optimizer", predicted_.bytes[2]),
       activations_(*device_, "activations", predicted_.bytes[3]),
       scratch_(*device_, "scratch", predicted_.bytes[4]),
+      snapshots_(*device_, "snapshot", predicted_.bytes[5]),
       weights_(parameters_.take(DType::fp32, table_.elements)),
       gradient_(gradients_.take(DType::fp32, table_.elements)),
       output_gradient_(take_output_gradient(table_, map_, gradients_)),
+      snapshot_(take_snapshot(predicted_.bytes[5], snapshots_)),
       stage_(environment(config, *kernels_, grid_), map_.of_stage[grid_.at().pipeline],
              model::parameter_views(table_, weights_, static_cast<int>(config.model.layers)),
              gradient_views(table_, gradient_, output_gradient_, static_cast<int>(config.model.layers)),
@@ -100,19 +107,27 @@ Trainer::Trainer(const config::Config& config, int threads, grid::World& world, 
       loss_slots_(grid_.shape().data) {
   if (sources_.validation)
     held_out_.emplace(make_batches(config, *sources_.validation, grid_, config.run.evaluate_samples, true));
-  if (initial)
-    load_weights(*initial, table_, *device_, weights_);
+  world.agree([&] { set_state(origin); });
+  for (kernels::Arena* arena : {&parameters_, &gradients_, &optimizer_state_, &activations_, &scratch_, &snapshots_})
+    arena->seal();
+}
+
+void Trainer::set_state(const Origin& origin) {
+  if (origin.checkpoint)
+    load_state(*origin.checkpoint, state(), origin.moments, *device_);
+  else if (origin.file)
+    load_weights(*origin.file, table_, *device_, weights_);
   else
-    initialize_weights(table_, config.run.seed, *device_, weights_);
-  for (kernels::Arena* arena : {&parameters_, &gradients_, &optimizer_state_, &activations_, &scratch_}) arena->seal();
+    initialize_weights(table_, config_.run.seed, *device_, weights_);
 }
 
 std::vector<const kernels::Arena*> Trainer::arenas() const {
-  return {&parameters_, &gradients_, &optimizer_state_, &activations_, &scratch_};
+  return {&parameters_, &gradients_, &optimizer_state_, &activations_, &scratch_, &snapshots_};
 }
 
 StepResult Trainer::step(std::int64_t step) {
   current_ = step;
+  grid_.world().activity().set_step(step);
   device_->zero(gradient_);
   if (output_gradient_) device_->zero(output_gradient_);
   // The gradient is the mean over the global batch's tokens, so the loss is scaled before the backward pass.

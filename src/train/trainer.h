@@ -14,10 +14,10 @@
 #include "schedule/schedule.h"
 #include "spec/local_table.h"
 #include "spec/memory.h"
-#include "store/gpt2_names.h"
 #include "train/executor.h"
 #include "train/gradients.h"
 #include "train/optimizer.h"
+#include "train/state.h"
 
 namespace trireme::train {
 
@@ -39,8 +39,8 @@ std::unique_ptr<kernels::Kernels> make_kernels(const config::Model& model, int t
 class Trainer {
  public:
   /// Every rank, with equal arguments that were checked (config/check.h). Makes the grid, then takes all memory, then sets the
-  /// initial weights. `initial` overrides the random ones; `kernels` what computes, by default make_kernels.
-  Trainer(const config::Config& config, int threads, grid::World& world, Sources sources, const store::Gpt2Weights* initial,
+  /// state that `origin` says; what cannot be read is agreed. `kernels`: what computes, by default make_kernels.
+  Trainer(const config::Config& config, int threads, grid::World& world, Sources sources, const Origin& origin = {},
           std::unique_ptr<kernels::Kernels> kernels = nullptr);
 
   /// Step `step` >= 0: a pure function of the weights, the optimizer's state and the step's number. Every rank; all return the
@@ -70,10 +70,14 @@ class Trainer {
   const spec::LocalTable& table() const { return table_; }
   /// This rank's weights, at the places of `table`.
   kernels::View weights() { return weights_; }
+  TrainingState state() { return {table_, weights_, optimizer_.first_moment(), optimizer_.second_moment()}; }
+  /// What checkpoints are written from while training goes on; empty when checkpoint.every is 0.
+  kernels::View snapshot() { return snapshot_; }
 
  private:
   double mean_over_data(double pipeline_sum, double tokens);
   void finish_step(std::int64_t step);
+  void set_state(const Origin& origin);
 
   config::Config config_;
   Sources sources_;
@@ -87,8 +91,8 @@ class Trainer {
   std::int64_t private_before_arenas_;
   spec::LocalTable table_;
   spec::StageMemory predicted_;
-  kernels::Arena parameters_, gradients_, optimizer_state_, activations_, scratch_;
-  kernels::View weights_, gradient_, output_gradient_;
+  kernels::Arena parameters_, gradients_, optimizer_state_, activations_, scratch_, snapshots_;
+  kernels::View weights_, gradient_, output_gradient_, snapshot_;
   model::Stage stage_;
   GradientReducer reducer_;
   GradientNorm norm_;

@@ -59,7 +59,7 @@ TEST(Activity, events_come_in_the_order_of_their_ends_and_no_more_than_there_is_
 TEST(Activity, the_present_state_is_the_innermost_activity) {
   Activity activity;
   grid::Doing doing;
-  activity.publish_in(doing);
+  activity.publish_in(&doing);
   EXPECT_EQ(doing.kind, -1);
   activity.set_step(7);
   activity.begin(kind_of(Work::backward), {.microbatch = 2, .chunk = 0});
@@ -75,6 +75,13 @@ TEST(Activity, the_present_state_is_the_innermost_activity) {
   activity.end();
   EXPECT_EQ(doing.kind, -1);
   EXPECT_EQ(doing.step, 7);
+  const std::int64_t last = doing.changes;
+  activity.alive();
+  EXPECT_GT(doing.changes, last);
+  activity.publish_in(nullptr);
+  const std::int64_t left = doing.changes;
+  activity.alive();
+  EXPECT_EQ(doing.changes, left) << "the place may be gone";
 }
 
 TEST(Activity, an_end_without_a_begin_is_a_fault) {

@@ -58,10 +58,12 @@ TEST(Units, RealsAreFinite) {
 
 TEST(Units, Durations) {
   const std::vector<std::pair<const char*, double>> good = {
-      {"90", 90},     {"0.5", 0.5},        {"90s", 90},           {"30m", 1800},
-      {"1.5h", 5400}, {"04:00:00", 14400}, {"100:00:01", 360001}, {"1-12:00:00", 129600}};
+      {"90", 90},          {"0.5", 0.5},       {"90s", 90},           {"30m", 1800},          {"1.5h", 5400},
+      {"04:00:00", 14400}, {"4:00:00", 14400}, {"100:00:01", 360001}, {"1-12:00:00", 129600}, {"1:59", 119},
+      {"59:59", 3599},     {"0:05", 5},        {"UNLIMITED", 0},      {"NOT_SET", 0},         {"INVALID", 0}};
   for (const auto& [text, seconds] : good) EXPECT_EQ(parse_duration(text), seconds) << text;
-  expect_refused(parse_duration, {"", "4x", "1:60:00", "1:00:60", "30:00", "1-24:00:00", "1-", "-1-00:00:00", "a-00:00:00", "h"});
+  expect_refused(parse_duration, {"", "4x", "1:60:00", "1:00:60", "60:00", "1:60", "1-24:00:00", "1-12:00", "unlimited",
+                                  "1:2:3:4", "1-", "-1-00:00:00", "a-00:00:00", "h"});
 }
 
 TEST(Units, BytesNeedAUnitThatAllAgreeOn) {

@@ -110,6 +110,23 @@ TEST(Check, PrintsWhatTheRunThenRecords) {
   EXPECT_NE(trained.out.find(text.out.substr(begin, end - begin)), std::string::npos);
 }
 
+TEST(Check, ResidentMemoryGrowsByWhatWasPredicted) {
+  const Folder folder;
+  const Result trained =
+      run(on_ranks(4, {"train", "input/tiny.toml", "model.hidden=256", "model.sequence=128", "parallel.tensor=2",
+                       "parallel.pipeline=2", "run.steps=4", "run.directory=" + folder / "run"}));
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  for (const Json& rank : Json::parse(read_text(folder / "run/summary.json"))["ranks"]) {
+    double predicted = 0;
+    for (const auto& bytes : rank["arena_predicted_bytes"]) predicted += bytes.get<double>();
+    const Json& memory = rank["private_bytes"];
+    const double before = memory["before_arenas"], first = memory["after_first_step"], end = memory["end"];
+    // Oracle: the system's count of touched pages. 15 %: also the scratch of reductions and the MPI library's buffers.
+    EXPECT_NEAR((end - before) / predicted, 1, 0.15) << rank;
+    EXPECT_LE(end - first, 65536) << rank;  // a step allocates nothing; a few pages of the library's
+  }
+}
+
 TEST(Check, PrintsTheParametersAsAPlainIntegerOnALine) {
   const Result result = check({"input/tiny.toml", "--ranks", "4"});
   EXPECT_EQ(result.status, 0) << result.err;

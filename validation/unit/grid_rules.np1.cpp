@@ -106,8 +106,8 @@ std::vector<Place> places_in_blocks(const Shape& shape, int per_node) {
   std::vector<Place> places;
   for (int r = 0; r < shape.ranks(); ++r) {
     const int node = r / per_node;
-    places.push_back(
-        {r, "nid" + std::to_string(node), node * per_node, r % per_node, per_node, "0-7", "cpu", coordinates_of(shape, r)});
+    places.push_back({r, "nid" + std::to_string(node), node * per_node, r % per_node, per_node, "0-7", "cpu",
+                      coordinates_of(shape, r), 100 + r});
   }
   return places;
 }
@@ -115,9 +115,9 @@ std::vector<Place> places_in_blocks(const Shape& shape, int per_node) {
 TEST(Topology, file_and_table) {
   const auto places = places_in_blocks({2, 1, 1}, 2);
   EXPECT_EQ(topology_tsv(places),
-            "rank\thost\tnode\tnode_rank\tnode_size\tcores\tdevice\ttensor\tdata\tpipeline\n"
-            "0\tnid0\t0\t0\t2\t0-7\tcpu\t0\t0\t0\n"
-            "1\tnid0\t0\t1\t2\t0-7\tcpu\t1\t0\t0\n");
+            "rank\thost\tnode\tnode_rank\tnode_size\tcores\tdevice\ttensor\tdata\tpipeline\tprocess\n"
+            "0\tnid0\t0\t0\t2\t0-7\tcpu\t0\t0\t0\t100\n"
+            "1\tnid0\t0\t1\t2\t0-7\tcpu\t1\t0\t0\t101\n");
   EXPECT_EQ(topology_table(places),
             "rank  host  local  cores  device  tensor  data  pipeline\n"
             "0     nid0  0/2    0-7    cpu     0       0     0\n"

@@ -62,8 +62,9 @@ class Reference : public testing::TestWithParam<const char*> {
   void compare(const config::Resolved& resolved, const Layout& layout) {
     SCOPED_TRACE(layout.name());
     const config::Config& config = resolved.config;
-    const store::Gpt2Weights initial(config.model.initial, spec::model_parameters(config.model));
-    train::Trainer trainer(config, 1, world(), train::open_sources(config, world()).sources, &initial);
+    train::Origin origin;
+    origin.file.emplace(config.model.initial, spec::model_parameters(config.model));
+    train::Trainer trainer(config, 1, world(), train::open_sources(config, world()).sources, origin);
     const auto limits = read_limits(file("tolerance.toml"));
     const auto steps = read_csv(file("reference.csv"));
     ASSERT_EQ(std::ssize(steps), config.run.steps);

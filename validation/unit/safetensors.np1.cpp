@@ -9,6 +9,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include "base/error.h"
 
@@ -220,6 +221,59 @@ TEST_F(Safetensors, RefusesEveryDefectByName) {
     expect_error(base::Exit::bad_input, {file, "bytes"}, [&] { SafetensorsReader reader(file); });
   }
   expect_error(base::Exit::bad_input, {path("absent")}, [&] { SafetensorsReader reader(path("absent")); });
+}
+
+TEST_F(Safetensors, AnIndexJoinsSeveralFiles) {
+  const auto write = [&](const std::string& name, const std::string& tensor, float value) {
+    SafetensorsWriter writer(path(name), {{tensor, {1}}}, {{"from", name}});
+    writer.write(tensor, &value, 1);
+    writer.finish();
+  };
+  const auto index = [&](const std::string& text) {
+    std::ofstream(path("model.safetensors.index.json")) << text;
+    return path("model.safetensors.index.json");
+  };
+  write("b.safetensors", "w", 1);
+  write("a.safetensors", "x", 2);
+  const std::string both = R"({"metadata": {"total_size": 8}, "weight_map": {"w": "b.safetensors", "x": "a.safetensors"}})";
+  const SafetensorsReader reader(index(both));
+  ASSERT_EQ(reader.tensors().size(), 2u);
+  float w = 0, x = 0;
+  reader.read_hyperslab("w", {0}, {1}, &w);
+  reader.read_hyperslab("x", {0}, {1}, &x);
+  EXPECT_EQ(w, 1);
+  EXPECT_EQ(x, 2);
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"{", "no object `weight_map`"},
+      {R"({"weight_map": []})", "no object `weight_map`"},
+      {R"({"weight_map": {"w": 3}})", "tensor w: 3 is no name"},
+      {R"({"weight_map": {"w": "../b.safetensors"}})", "is no name of a file beside the index"},
+      {R"({"weight_map": {"w": "c.safetensors"}})", path("c.safetensors")},
+      {R"({"weight_map": {"x": "b.safetensors"}})", "tensor x is not in " + path("b.safetensors")},
+      {R"({"weight_map": {"w": "b.safetensors", "x": "b.safetensors"}})", "tensor x is not in"}};
+  for (const auto& [text, says] : wrong)
+    expect_error(base::Exit::bad_input, {says}, [&] { SafetensorsReader of_both(index(text)); });
+  write("a.safetensors", "w", 2);  // twice
+  expect_error(base::Exit::bad_input, {"a.safetensors"}, [&] { SafetensorsReader of_both(index(both)); });
+}
+
+TEST_F(Safetensors, WritesHalvesAndRefusesWhatTheyCannotHold) {
+  const std::vector<float> values = {1.5f, -0.25f, 3.0f};
+  for (const auto& [dtype, name, words] : {std::tuple(Dtype::fp16, "F16", std::vector<std::uint16_t>{0x3e00, 0xb400, 0x4200}),
+                                           std::tuple(Dtype::bf16, "BF16", std::vector<std::uint16_t>{0x3fc0, 0xbe80, 0x4040})}) {
+    SafetensorsWriter writer(path("half"), {{"w", {3}}}, {}, dtype);
+    writer.write("w", values.data(), 3);
+    writer.finish();
+    EXPECT_TRUE(contents(path("half")).ends_with(bytes_of(words))) << name;
+    const SafetensorsReader reader(path("half"));
+    EXPECT_EQ(reader.tensors()[0].dtype, name);
+    std::vector<float> out(3);
+    reader.read_hyperslab("w", {0}, {3}, out.data());
+    EXPECT_EQ(out, values);
+  }
+  SafetensorsWriter writer(path("large"), {{"w", {2}}}, {}, Dtype::fp16);
+  const float large[] = {65519, 65520};
+  expect_error(base::Exit::bad_input, {path("large"), "tensor w holds 65520"}, [&] { writer.write("w", large, 2); });
 }
 
 }  // namespace

@@ -39,9 +39,8 @@ threads = 1
 /// Every rank. By default with the CPU's kernels.
 inline train::Trainer make_trainer(grid::World& world, const config::Config& config,
                                    std::unique_ptr<kernels::Kernels> kernels = nullptr) {
-  return {config,  static_cast<int>(config.run.threads),
-          world,   train::open_sources(config, world).sources,
-          nullptr, std::move(kernels)};
+  return {
+      config, static_cast<int>(config.run.threads), world, train::open_sources(config, world).sources, {}, std::move(kernels)};
 }
 
 }  // namespace trireme::test

@@ -6,7 +6,7 @@
 
 #include "data/token_writer.h"
 #include "store/safetensors.h"
-#include "validation/unit/process.h"
+#include "validation/unit/run_files.h"
 
 namespace trireme::test {
 namespace {
@@ -15,12 +15,6 @@ std::vector<std::string> tiny(const std::string& run, const std::vector<std::str
   std::vector<std::string> words = {"train", "input/tiny.toml", "run.directory=" + run};
   words.insert(words.end(), more.begin(), more.end());
   return words;
-}
-
-int occurrences(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
 }
 
 struct Wrong {
@@ -126,33 +120,11 @@ TEST_F(WrongInput, FolderThatCannotBeWritten) {
   EXPECT_FALSE(fs::exists(closed + "/run"));
 }
 
-/// Process ids of the ranks of the run in `directory`.
-std::vector<pid_t> ranks_of(const std::string& directory) {
-  std::vector<pid_t> pids;
-  for (const auto& entry : fs::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename();
-    if (!std::isdigit(static_cast<unsigned char>(name[0]))) continue;
-    std::error_code gone;
-    if (fs::read_symlink(entry.path() / "exe", gone) != program() || gone) continue;
-    if (read_text(entry.path() / "cmdline").find(directory) != std::string::npos) pids.push_back(std::stoi(name));
-  }
-  return pids;
-}
-
-/// Waits until metrics.csv of the run has rows.
-bool is_stepping(const std::string& directory) {
-  for (int k = 0; k < 1200; ++k) {
-    if (occurrences(read_text(directory + "/metrics.csv"), "\n") > 2) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-  return false;
-}
-
 TEST(TrainCommand, EndsWithinSecondsWhenARankIsKilled) {
   const Folder folder;
   const std::string directory = folder / "run";
   Process process(on_ranks(4, tiny(directory, {"run.steps=1000000", "parallel.tensor=2", "parallel.pipeline=2"})), folder);
-  ASSERT_TRUE(is_stepping(directory));
+  ASSERT_TRUE(reaches(directory, 2));
   const auto pids = ranks_of(directory);
   ASSERT_EQ(pids.size(), 4u);
   kill(pids[2], SIGKILL);
@@ -169,7 +141,7 @@ TEST(TrainCommand, RefusesAFolderThatARunHolds) {
   const Folder folder, other;
   const std::string directory = folder / "run";
   Process process(on_ranks(1, tiny(directory, {"run.steps=1000000"})), folder);
-  ASSERT_TRUE(is_stepping(directory));
+  ASSERT_TRUE(reaches(directory, 2));
   const auto holder = ranks_of(directory);
   ASSERT_EQ(holder.size(), 1u);
   const Result second = Process(on_ranks(2, tiny(directory, {})), other).wait(60);

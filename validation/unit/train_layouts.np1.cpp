@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "config/reader.h"
 #include "validation/unit/layouts.h"
-#include "validation/unit/process.h"
+#include "validation/unit/run_files.h"
 
 namespace trireme::test {
 namespace {
@@ -19,19 +19,6 @@ struct Outcome {
   std::vector<std::string> validation;
   std::string weights;  // bytes of run.final_weights
 };
-
-std::vector<std::string> column(const std::string& csv, std::size_t index) {
-  std::vector<std::string> values;
-  std::istringstream lines(csv);
-  std::string line;
-  for (std::getline(lines, line); std::getline(lines, line);) {
-    std::istringstream cells(line);
-    std::string cell;
-    for (std::size_t k = 0; k <= index; ++k) std::getline(cells, cell, ',');
-    values.push_back(cell);
-  }
-  return values;
-}
 
 std::vector<double> numbers(const std::vector<std::string>& cells) {
   std::vector<double> values;

@@ -1,0 +1,209 @@
+// trireme checkpoint show|verify|import|export: one process, no MPI.
+#include <CLI/CLI.hpp>
+
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/units.h"
+#include "command/arguments.h"
+#include "command/commands.h"
+#include "config/reader.h"
+#include "spec/parameters.h"
+#include "store/checkpoint_folder.h"
+#include "store/checkpoint_reader.h"
+#include "store/gpt2_names.h"
+
+namespace trireme::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  std::string checkpoint, model, dtype = "fp32";
+  std::vector<std::string> overrides;
+  bool tensors = false, config = false;
+};
+
+int show(const Arguments& arguments) {
+  const store::CheckpointReader reader(store::find_checkpoint(arguments.checkpoint));
+  const store::Manifest& manifest = reader.manifest();
+  if (arguments.config) {
+    fmt::print("{}", manifest.config);
+    return 0;
+  }
+  std::map<std::string, int> slices;
+  std::int64_t elements = 0, bytes = 0;
+  for (const auto& tensor : manifest.tensors) elements += store::elements_of(tensor.shape);
+  for (const auto& file : manifest.files) {
+    bytes += file.bytes;
+    for (const auto& slice : file.slices) slices[slice.name] += slice.quantity == store::Quantity::parameters;
+  }
+  fmt::print("{}\nstep {}, samples {}, loss scale {}, run {}\n{} parameters in {} tensors, {} Adam's moments; {} files, {}\n",
+             reader.folder(), manifest.step, manifest.samples, base::real_text(manifest.loss_scale), manifest.run_id, elements,
+             manifest.tensors.size(), manifest.moments ? "with" : "without", manifest.files.size(),
+             base::bytes_text(static_cast<double>(bytes)));
+  if (!arguments.tensors) return 0;
+  fmt::print("{:<40} {:<20} {:>6}\n", "tensor", "shape", "slices");
+  for (const auto& tensor : manifest.tensors)
+    fmt::print("{:<40} {:<20} {:>6}\n", tensor.name, store::to_string(tensor.shape), slices[tensor.name]);
+  return 0;
+}
+
+int verify(const Arguments& arguments) {
+  const store::CheckpointReader reader(store::find_checkpoint(arguments.checkpoint));
+  const auto& files = reader.manifest().files;
+  std::vector<std::string> faults;
+  fmt::print("{}\n{:<32} {:>10}  {}\n", reader.folder(), "file", "bytes", "verdict");
+  const auto line = [&](const std::string& name, std::int64_t bytes, const std::vector<std::string>& found) {
+    fmt::print("{:<32} {:>10}  {}\n", name, base::bytes_text(static_cast<double>(bytes)), found.empty() ? "right" : "WRONG");
+    std::fflush(stdout);  // large files take a while
+    faults.insert(faults.end(), found.begin(), found.end());
+  };
+  for (std::size_t i = 0; i < files.size(); ++i) line(files[i].name, files[i].bytes, reader.verify_file(i));
+  line("checkpoint.h5", reader.manifest().master.bytes, reader.verify_master());
+  if (faults.empty()) return 0;
+  throw base::Error(base::Exit::mismatch, fmt::format("{}", fmt::join(faults, "\n")));
+}
+
+/// Refuses sizes that make no model.
+config::Model checked(const config::Model& model, const std::string& source) {
+  if (model.layers == 0 || model.hidden == 0 || model.sequence == 0 || model.vocabulary == 0)
+    base::refuse("{}: not the sizes of a model: layers = {}, hidden = {}, sequence = {}, vocabulary = {}", source, model.layers,
+                 model.hidden, model.sequence, model.vocabulary);
+  if (model.heads == 0)
+    base::refuse(
+        "{}: nothing tells the number of heads, neither its metadata nor a config.json beside it: add heads=N to the command "
+        "line",
+        source);
+  if (model.hidden % model.heads != 0)
+    base::refuse("{}: model.heads = {} does not divide model.hidden = {}", source, model.heads, model.hidden);
+  return model;
+}
+
+std::string model_text(const config::Model& model) {
+  return fmt::format("[model]\nlayers = {}\nhidden = {}\nheads = {}\nsequence = {}\nvocabulary = {}\n", model.layers,
+                     model.hidden, model.heads, model.sequence, model.vocabulary);
+}
+
+/// As the file shows it; `overrides` ("heads=12") tell what it does not.
+config::Model imported_model(const std::string& path, const std::vector<std::string>& overrides) {
+  config::Model model = store::gpt2_model(store::SafetensorsReader(path));
+  for (const std::string& value : overrides) {
+    if (!value.starts_with("heads=") && !value.starts_with("model.heads="))
+      base::refuse("error: trireme checkpoint: {}: only heads=N can be given; the file tells the rest", value);
+    model.heads = base::parse_count(value.substr(value.find('=') + 1));
+    if (model.heads < 1) base::refuse("error: trireme checkpoint: {}: at least 1", value);
+  }
+  return checked(model, path);
+}
+
+store::TensorPart whole(const spec::Parameter& parameter, std::vector<float>& values) {
+  values.resize(static_cast<std::size_t>(parameter.elements()));
+  return {store::Quantity::parameters,
+          parameter.name,
+          parameter.shape,
+          store::Shape(parameter.shape.size(), 0),
+          parameter.shape,
+          values.data()};
+}
+
+/// Everything but the name of the folder.
+void write_imported(const std::string& folder, const store::Gpt2Weights& weights, const config::Model& model,
+                    const std::string& source) {
+  store::Manifest manifest;
+  manifest.run_id = "imported from " + fs::path(source).filename().string();
+  manifest.moments = false;
+  manifest.config = model_text(model);
+  store::ShardWriter writer(folder, {manifest.run_id, 0, 0, 0, 0});
+  std::vector<float> values;
+  for (const spec::Parameter& parameter : spec::model_parameters(model)) {
+    const store::TensorPart part = whole(parameter, values);
+    weights.read(parameter, {part.start, part.count, 0}, part.data);
+    writer.write(part);
+    manifest.tensors.push_back({parameter.name, parameter.shape});
+  }
+  manifest.files.push_back(writer.finish());
+  store::complete(folder, std::move(manifest));
+}
+
+int import_model(const Arguments& arguments) {
+  std::string path = arguments.checkpoint;
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  if (fs::exists(path)) base::refuse("{}: exists already; choose another folder", path);
+  const config::Model model = imported_model(arguments.model, arguments.overrides);
+  const store::Gpt2Weights weights(arguments.model, spec::model_parameters(model));
+  const std::string partial = path + ".partial", parent = fs::path(path).parent_path().string();
+  std::error_code error;
+  fs::remove_all(partial, error);
+  fs::create_directories(partial, error);
+  if (error) base::refuse("{}: cannot make this folder: {}", partial, error.message());
+  try {
+    write_imported(partial, weights, model, arguments.model);
+  } catch (...) {
+    fs::remove_all(partial, error);
+    throw;
+  }
+  fs::rename(partial, path);
+  base::sync_folder(parent);
+  fmt::print("{}: {} parameters in {} layers\n", path, spec::parameter_count(model), model.layers);
+  return 0;
+}
+
+int export_model(const Arguments& arguments) {
+  const std::map<std::string, store::Dtype> dtypes = {
+      {"fp32", store::Dtype::fp32}, {"bf16", store::Dtype::bf16}, {"fp16", store::Dtype::fp16}};
+  const store::CheckpointReader reader(store::find_checkpoint(arguments.checkpoint));
+  const auto resolved = config::read_config(reader.folder() + ": its config", reader.manifest().config, {},
+                                            config::Missing::allow, config::Unbuilt::allow);
+  const auto parameters = spec::model_parameters(checked(resolved.config.model, reader.folder() + ": its config"));
+  const auto writer = store::create_gpt2(arguments.model, parameters, dtypes.at(arguments.dtype));
+  std::vector<float> values;
+  for (const spec::Parameter& parameter : parameters) {
+    reader.read(whole(parameter, values));
+    store::write_gpt2(*writer, parameter, values);
+  }
+  writer->finish();
+  fmt::print("{}: step {} of {}, {}\n", arguments.model, reader.manifest().step, reader.folder(), arguments.dtype);
+  return 0;
+}
+
+}  // namespace
+
+int checkpoint(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Looks at checkpoints, and converts them from and to Hugging Face's GPT-2.", "trireme checkpoint");
+  app.require_subcommand(1);
+  const char* const which = "its folder; of a RUN's folder, or RUN/checkpoints, the newest";
+  CLI::App* const shows = app.add_subcommand("show", "what it is");
+  shows->add_option("STEP_DIR", arguments.checkpoint, which)->required();
+  shows->add_flag("--tensors", arguments.tensors, "every tensor, its shape, and in how many slices it is stored");
+  shows->add_flag("--config", arguments.config, "print the configuration of its run, nothing else");
+  CLI::App* const verifies = app.add_subcommand("verify", "check every byte; ends with 3 and names each file that is wrong");
+  verifies->add_option("STEP_DIR", arguments.checkpoint, which)->required();
+  CLI::App* const imports = app.add_subcommand("import", "make one, of step 0 and without moments, from a GPT-2");
+  imports->add_option("MODEL", arguments.model, "a .safetensors file, or the .safetensors.index.json of several")->required();
+  imports->add_option("STEP_DIR", arguments.checkpoint, "the folder to make")->required();
+  imports->add_option("heads=N", arguments.overrides,
+                      "the number of heads, where neither the file nor a config.json beside it tells");
+  CLI::App* const exports = app.add_subcommand("export", "write its parameters as a GPT-2");
+  exports->add_option("STEP_DIR", arguments.checkpoint, which)->required();
+  exports->add_option("MODEL", arguments.model, "the .safetensors file to write")->required();
+  exports->add_option("--dtype", arguments.dtype, "fp32, bf16 or fp16; rounds to nearest, ties to even")
+      ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
+      ->capture_default_str();
+  if (const std::string help = parse(app, argc, argv); !help.empty()) {
+    fmt::print("{}", help);
+    return 0;
+  }
+  if (shows->parsed()) return show(arguments);
+  if (verifies->parsed()) return verify(arguments);
+  return imports->parsed() ? import_model(arguments) : export_model(arguments);
+}
+
+}  // namespace trireme::command

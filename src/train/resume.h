@@ -1,0 +1,34 @@
+// Finding the checkpoint to go on from, comparing it with the configuration, and reading it into whatever layout runs now.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/reader.h"
+#include "grid/world.h"
+#include "store/checkpoint_reader.h"
+#include "train/state.h"
+
+namespace trireme::train {
+
+/// Every rank, each checks its share of the files; all return a reader of the same checkpoint: the newest in `folder`
+/// (RUN/checkpoints) every byte of which is as it was written; null when there is none at all. Rank 0 says which were passed over
+/// and why. When there are some and none verifies: grid::Agreed(mismatch), and nothing was changed.
+std::unique_ptr<store::CheckpointReader> newest_verified(grid::World& world, const std::string& folder);
+
+/// Every rank: a reader of the checkpoint that `path` names (a step folder, or the newest of a run); grid::Agreed(mismatch) when
+/// it does not verify, (bad_input) when there is none.
+std::unique_ptr<store::CheckpointReader> verified(grid::World& world, const std::string& path);
+
+/// Refuses (bad_input) a checkpoint of another model: each key with both values, and the cure.
+void check_same_model(const store::CheckpointReader& checkpoint, const config::Resolved& resolved);
+
+/// Refuses (bad_input) changes that a resumed run cannot honour: of the model, of what decides which samples a step takes.
+/// Returns a line for each other key whose value has changed since the checkpoint: "optimizer.learning_rate: 0.001 -> 0.0001".
+std::vector<std::string> check_resume(const store::CheckpointReader& checkpoint, const config::Resolved& resolved);
+
+/// Reads this rank's slices of every row, copies included; `moments`: Adam's two as well. No communication.
+void load_state(const store::CheckpointReader& checkpoint, const TrainingState& state, bool moments, kernels::Device& device);
+
+}  // namespace trireme::train
