@@ -119,18 +119,20 @@ class Drawing {
     const bool smooth = curve.smoothed && curve.points.size() >= least_to_smooth;
     line(curve.points, colour, smooth ? 1 : 2, smooth ? 0.35 : 1);
     if (smooth) line(running_means(curve.points), colour, 2.2, 1);
-    if (chart_.curves.size() > 1 || smooth) legend(k, colour, curve.name + (smooth ? " (bold: running mean)" : ""));
+    if (chart_.curves.size() > 1 || smooth) legend(colour, curve.name + (smooth ? " (bold: running mean)" : ""));
   }
 
-  void legend(std::size_t k, const char* colour, const std::string& name) {
-    const double line_y = top + 14 + 18 * static_cast<double>(k), end = width - right - 12;
+  /// Above the curves, from right to left.
+  void legend(const char* colour, const std::string& name) {
     out_ += fmt::format(
-        "<path d=\"M{0} {1}h24\" stroke=\"{2}\" stroke-width=\"3\"/><text x=\"{3}\" y=\"{4}\" text-anchor=\"end\">{5}</text>\n",
-        end - 24, line_y, colour, end - 32, line_y + 4, base::xml_text(name));
+        "<path d=\"M{:.0f} 16h24\" stroke=\"{}\" stroke-width=\"3\"/><text x=\"{:.0f}\" y=\"20\" text-anchor=\"end\">{}</text>\n",
+        legend_ - 24, colour, legend_ - 32, base::xml_text(name));
+    legend_ -= 56 + 7.3 * static_cast<double>(name.size());
   }
 
   const Chart& chart_;
-  Interval x_, y_;  // y_: of what is shown, logarithms where the axis is
+  Interval x_, y_;                 // y_: of what is shown, logarithms where the axis is
+  double legend_ = width - right;  // where the next entry ends
   std::string out_;
 };
 

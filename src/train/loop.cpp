@@ -225,8 +225,8 @@ Ended Loop::run() {
     stop_if_copies_differ(record.step);
     const auto every = config_.checkpoint.every;
     if (turn == Turn::save_and_go_on || (every > 0 && record.step % every == 0)) save(record.step);
-    keep_going([&] { tracer_.end(); });
     if (record.validation_loss && !ends(turn)) turn = next_turn();
+    keep_going([&] { tracer_.end(); });
   }
   return end(turn, record);
 }

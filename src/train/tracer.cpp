@@ -163,10 +163,14 @@ void Tracer::end() {
   world_.activity().record(nullptr);
   const std::int64_t missed = world_.activity().missed();
   const grid::Activity::Scope scope(world_.activity(), grid::Work::output);
-  std::vector<double> row = pack(read_clock(world_), missed);
-  std::vector<std::int64_t> sizes(static_cast<std::size_t>(world_.size()));
-  std::int64_t size = std::ssize(row);
+  gather(pack(read_clock(world_), missed));
+}
+
+/// Rank 0 holds one rank's row at a time.
+void Tracer::gather(std::vector<double> row) {
   grid::Communicator& everyone = world_.everyone();
+  std::int64_t size = std::ssize(row);
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(world_.size()));
   everyone.wait(everyone.all_gather(kernels::view(size), kernels::view(sizes), Traffic::control));
   if (world_.rank() != 0) return send(everyone, kernels::view(row), 0);
   std::optional<store::TraceWriter> writer;

@@ -40,6 +40,7 @@ class Tracer {
 
  private:
   std::vector<double> pack(const ClockReading& after, std::int64_t missed);
+  void gather(std::vector<double> row);
   store::RankTrace unpack(int rank, const std::vector<double>& row) const;
   double flops(const grid::Event& event, int stage) const;
 
