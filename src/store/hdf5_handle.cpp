@@ -12,8 +12,8 @@ std::mutex& library_mutex() {
   return mutex;
 }
 
-/// The library's own ending would close, and crash on, files that could not be written; all others are closed by then. It is hung
-/// into exit() and, where MPI is up by then, into MPI_Finalize: so the library is started before main, when MPI is not.
+/// The library's own ending would close, and crash on, files that could not be written; all others are closed by then. It runs at
+/// the end of the process and, where MPI is up when the library starts, in MPI_Finalize: so it starts before main.
 [[maybe_unused]] const bool without_ending = H5dont_atexit() >= 0 && H5open() >= 0;
 
 /// Called with the innermost error first.
