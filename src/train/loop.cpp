@@ -13,6 +13,7 @@
 #include "grid/watchdog.h"
 #include "spec/flops.h"
 #include "train/machine.h"
+#include "train/non_finite.h"
 #include "train/records.h"
 #include "train/report.h"
 #include "train/run_folder.h"
@@ -110,9 +111,8 @@ void Loop::stop(base::Exit status, const std::string& why) {
 
 void Loop::stop_if_not_finite(const StepRecord& record) {
   if (record.result.finite()) return;
-  stop(base::Exit::not_finite,
-       fmt::format("step {}: loss {}, gradient norm {}: not finite; the weights are those before this step", record.step,
-                   record.result.loss, record.result.gradient_norm));
+  stop(base::Exit::not_finite, fmt::format("step {}: loss {}, gradient norm {}: not finite; {}", record.step, record.result.loss,
+                                           record.result.gradient_norm, first_non_finite(trainer_, record.step - 1)));
 }
 
 void Loop::stop_if_copies_differ(std::int64_t step) {
@@ -224,6 +224,7 @@ void run_training(grid::World& world, const config::Resolved& resolved, const st
     const Machine machine = measure_machine(world, *kernels, start, begin, folder.get());
     Trainer trainer(resolved.config, start.threads, world, std::move(start.opened.sources),
                     start.initial ? &*start.initial : nullptr, std::move(kernels));
+    if (start.initial) refuse_non_finite_weights(trainer, resolved.config.model.initial);
     Loop(world, resolved.config, start, trainer, folder.get(), machine, signals).run();
     if (folder) folder->write_status("0 done");
   } catch (const grid::Agreed& end) {
