@@ -130,10 +130,11 @@ void PipelineExecutor::backward(const Run& run, const Action& action) {
   settle(slots_[action.chunk][index].gradient_received);
   --alive_;
   const grid::Activity::Scope scope(parts_.activity, Work::backward, subject(action));
-  parts_.stage.backward(action.chunk, index, [&](int layer) {
+  const auto layer_done = [&](int layer) {
     if (run.probe) run.probe->after_backward(action.chunk, index, action.microbatch, layer);
     if (last) parts_.gradients.layer_done(layer);
-  });
+  };
+  parts_.stage.backward(action.chunk, index, std::ref(layer_done));  // by reference: a std::function of its size would allocate
 }
 
 }  // namespace trireme::train
