@@ -126,7 +126,9 @@ void Loop::stop_if_copies_differ(std::int64_t step) {
 bool Loop::ends() {
   switch (turns_.next()) {
     case Turn::go_on:
+      return false;
     case Turn::save_and_go_on:
+      turns_.honoured();
       return false;
     case Turn::save_and_requeue:
       stop(base::Exit::saved, turns_.reason());
@@ -146,8 +148,8 @@ void Loop::run() {
     record = step(k);
     if (k == 0) private_first_step_ = private_memory();
     const auto every = config_.run.evaluate_every;
-    if (every > 0 && record.result.finite() && (record.step % every == 0 || record.step == config_.run.steps))
-      record.validation_loss = trainer_.evaluate();
+    const bool due = every > 0 && record.result.finite() && (record.step % every == 0 || record.step == config_.run.steps);
+    if (due && turns_.next() <= Turn::save_and_go_on) record.validation_loss = trainer_.evaluate();
     if (logged(record)) {
       record.peak_memory_bytes = static_cast<std::int64_t>(world_.largest(static_cast<double>(peak_resident_memory())));
       log(record);
