@@ -24,6 +24,8 @@ class Batches {
 
   /// Global position of sample 0 of this rank's microbatch i in step k.
   std::int64_t first_sample(std::int64_t step, int microbatch) const;
+  /// The sample at global position `position`.
+  std::int64_t sample_at(std::int64_t position) const { return sampler_.sample_at(position); }
   /// inputs, targets [s, b]: position i of sample j at i b + j. Reads b samples; refuses ids outside the vocabulary.
   void load(std::int64_t step, int microbatch, std::int32_t* inputs, std::int32_t* targets);
 

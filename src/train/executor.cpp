@@ -18,6 +18,7 @@ struct PipelineExecutor::Run {
   std::int64_t step;
   bool training;
   float loss_scale;
+  Probe* probe;
 };
 
 namespace {
@@ -44,12 +45,12 @@ PipelineExecutor::PipelineExecutor(Parts parts, std::int64_t tokens, kernels::Ar
   }
 }
 
-double PipelineExecutor::train(const Program& program, Batches& batches, std::int64_t step, float loss_scale) {
-  return run({program, batches, step, true, loss_scale});
+double PipelineExecutor::train(const Program& program, Batches& batches, std::int64_t step, float loss_scale, Probe* probe) {
+  return run({program, batches, step, true, loss_scale, probe});
 }
 
 double PipelineExecutor::evaluate(const Program& program, Batches& batches, std::int64_t step) {
-  return run({program, batches, step, false, 0});
+  return run({program, batches, step, false, 0, nullptr});
 }
 
 double PipelineExecutor::run(const Run& run) {
@@ -117,8 +118,10 @@ double PipelineExecutor::forward(const Run& run, const Action& action) {
   const model::Microbatch microbatch{first, state.inputs, state.targets};
   if (run.training) peak_alive_ = std::max(peak_alive_, ++alive_);
   const grid::Activity::Scope scope(parts_.activity, run.training ? Work::forward : Work::evaluation, subject(action));
-  return run.training ? parts_.stage.forward(action.chunk, index, microbatch, run.loss_scale)
-                      : parts_.stage.evaluate(action.chunk, index, microbatch);
+  const double loss = run.training ? parts_.stage.forward(action.chunk, index, microbatch, run.loss_scale)
+                                   : parts_.stage.evaluate(action.chunk, index, microbatch);
+  if (run.probe) run.probe->after_forward(action.chunk, index, action.microbatch, loss);
+  return loss;
 }
 
 void PipelineExecutor::backward(const Run& run, const Action& action) {
@@ -127,9 +130,11 @@ void PipelineExecutor::backward(const Run& run, const Action& action) {
   settle(slots_[action.chunk][index].gradient_received);
   --alive_;
   const grid::Activity::Scope scope(parts_.activity, Work::backward, subject(action));
-  parts_.stage.backward(action.chunk, index, [&](int layer) {
+  const auto layer_done = [&](int layer) {
+    if (run.probe) run.probe->after_backward(action.chunk, index, action.microbatch, layer);
     if (last) parts_.gradients.layer_done(layer);
-  });
+  };
+  parts_.stage.backward(action.chunk, index, std::ref(layer_done));  // by reference: a std::function of its size would allocate
 }
 
 }  // namespace trireme::train

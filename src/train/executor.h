@@ -23,6 +23,17 @@ struct Program {
 /// `grid_channels`: the channels that the grid was made with; the schedule needs some or all of them.
 Program make_program(schedule::Schedule schedule, const std::vector<schedule::Channel>& grid_channels);
 
+/// Looks at what a step's passes leave, each as soon as it is done.
+class Probe {
+ public:
+  virtual ~Probe() = default;
+  /// `loss`: of the microbatch, 0 but in the last chunk of the model.
+  virtual void after_forward(int chunk, int slot, int microbatch, double loss) = 0;
+  /// The gradients of `layer`'s parameters hold this microbatch too (-1: embedding, l: final norm and output layer), and, but for
+  /// the embedding, the slot's gradient is that of the layer's input.
+  virtual void after_backward(int chunk, int slot, int microbatch, int layer) = 0;
+};
+
 class PipelineExecutor {
  public:
   struct Parts {
@@ -38,7 +49,7 @@ class PipelineExecutor {
 
   /// One step, forward and backward, loss scaled by loss_scale before the backward pass. Returns the sum of losses over this
   /// pipeline's targets, in nats, on the last stage, 0 elsewhere. Every rank calls it.
-  double train(const Program& program, Batches& batches, std::int64_t step, float loss_scale);
+  double train(const Program& program, Batches& batches, std::int64_t step, float loss_scale, Probe* probe = nullptr);
   /// The same sum without gradients and dropout, for the program's forward passes of `step`'s samples.
   double evaluate(const Program& program, Batches& batches, std::int64_t step);
 

@@ -15,6 +15,7 @@
 #include "store/checkpoint_folder.h"
 #include "train/checkpoint_writer.h"
 #include "train/machine.h"
+#include "train/non_finite.h"
 #include "train/records.h"
 #include "train/report.h"
 #include "train/run_folder.h"
@@ -74,6 +75,7 @@ class Loop {
   bool logged(const StepRecord& record) const;
 
   Turn next_turn();
+  bool saves_at(std::int64_t step) const;
   void save(std::int64_t step);
   void save_and_wait(std::int64_t step);
   void try_to_save(const std::function<void()>& work);
@@ -159,9 +161,8 @@ void Loop::stop(base::Exit status, const std::string& why) {
 void Loop::stop_if_not_finite(const StepRecord& record) {
   if (record.result.finite()) return;
   try_to_save([&] { writer_.finish(); });  // of an earlier step, which was good
-  stop(base::Exit::not_finite,
-       fmt::format("step {}: loss {}, gradient norm {}: not finite; the weights are those before this step", record.step,
-                   record.result.loss, record.result.gradient_norm));
+  stop(base::Exit::not_finite, fmt::format("step {}: loss {}, gradient norm {}: not finite; {}", record.step, record.result.loss,
+                                           record.result.gradient_norm, first_non_finite(trainer_, record.step - 1)));
 }
 
 void Loop::stop_if_copies_differ(std::int64_t step) {
@@ -202,6 +203,11 @@ void Loop::save(std::int64_t step) {
   turns_.save_took(base::now() - begin);
 }
 
+bool Loop::saves_at(std::int64_t step) const {
+  const auto every = config_.checkpoint.every;
+  return every > 0 && step % every == 0 && step < config_.run.steps;  // the end saves by itself
+}
+
 void Loop::save_and_wait(std::int64_t step) {
   if (writer_.saved_step() == step) return;
   writer_.save(step);
@@ -223,8 +229,8 @@ Ended Loop::run() {
     log(record);
     stop_if_not_finite(record);
     stop_if_copies_differ(record.step);
-    const auto every = config_.checkpoint.every;
-    if (turn == Turn::save_and_go_on || (every > 0 && record.step % every == 0)) save(record.step);
+    if (!ends(turn) && (turn == Turn::save_and_go_on || saves_at(record.step))) save(record.step);
+    if (turn == Turn::save_and_go_on) turns_.honoured();
     if (record.validation_loss && !ends(turn)) turn = next_turn();
     keep_going([&] { tracer_.end(); });
   }
@@ -308,6 +314,8 @@ base::Exit run_training(grid::World& world, const config::Resolved& resolved, co
     auto kernels = make_kernels(resolved.config.model, start.threads);
     const Machine machine = measure_machine(world, *kernels, start, begin, folder.get());
     Trainer trainer(resolved.config, start.threads, world, std::move(start.opened.sources), start.origin, std::move(kernels));
+    if (start.origin.file) refuse_non_finite_weights(trainer, resolved.config.model.initial);
+    if (start.origin.checkpoint) refuse_non_finite_weights(trainer, start.origin.checkpoint->folder());
     const Ended ended = Loop(world, resolved, start, trainer, folder.get(), machine, signals).run();
     if (folder) folder->write_status(fmt::format("{} {}", static_cast<int>(ended.status), ended.why));
     return ended.status;

@@ -125,17 +125,26 @@ std::vector<const kernels::Arena*> Trainer::arenas() const {
   return {&parameters_, &gradients_, &optimizer_state_, &activations_, &scratch_, &snapshots_};
 }
 
-StepResult Trainer::step(std::int64_t step) {
+/// Returns the sum of losses over this pipeline's targets on the last stage, 0 elsewhere.
+double Trainer::run_passes(std::int64_t step, Probe* probe) {
   current_ = step;
   grid_.world().activity().set_step(step);
   device_->zero(gradient_);
   if (output_gradient_) device_->zero(output_gradient_);
   // The gradient is the mean over the global batch's tokens, so the loss is scaled before the backward pass.
-  const double tokens = static_cast<double>(config_.batch.global * config_.model.sequence);
-  const double sum = executor_.train(training_, batches_, step, static_cast<float>(1.0 / tokens));
-  result_.loss = mean_over_data(sum, tokens);
+  return executor_.train(training_, batches_, step, static_cast<float>(1 / tokens_of_step()), probe);
+}
+
+StepResult Trainer::step(std::int64_t step) {
+  result_.loss = mean_over_data(run_passes(step, nullptr), tokens_of_step());
   result_.learning_rate = learning_rate(config_.optimizer, step);
   return result_;
+}
+
+void Trainer::replay(std::int64_t step, Probe& probe) {
+  replaying_ = true;
+  run_passes(step, &probe);
+  replaying_ = false;
 }
 
 double Trainer::evaluate() {
@@ -145,6 +154,7 @@ double Trainer::evaluate() {
 
 void Trainer::finish_step(std::int64_t step) {
   reducer_.finish();
+  if (replaying_) return;
   const grid::Activity::Scope scope(grid_.world().activity(), grid::Work::optimizer_step);
   result_.gradient_norm = norm_(gradient_);
   if (std::isfinite(result_.gradient_norm))

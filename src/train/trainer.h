@@ -46,6 +46,8 @@ class Trainer {
   /// Step `step` >= 0: a pure function of the weights, the optimizer's state and the step's number. Every rank; all return the
   /// same. When the result is not finite the weights have not been updated.
   StepResult step(std::int64_t step);
+  /// The passes of step `step` once more, shown to `probe`; weights and optimizer stay. Every rank.
+  void replay(std::int64_t step, Probe& probe);
   /// Of the last step, the norm of each parameter's gradient (spec::model_parameters), before clipping. No communication.
   std::vector<double> gradient_norms() const { return norm_.by_parameter(); }
   /// Mean loss in nats a token over run.evaluate_samples held-out samples, drawn once from all of them; no dropout. Every rank;
@@ -68,6 +70,12 @@ class Trainer {
   kernels::Kernels& kernels() { return *kernels_; }
   kernels::Device& device() { return *device_; }
   const spec::LocalTable& table() const { return table_; }
+  model::Stage& stage() { return stage_; }
+  const Batches& batches() const { return batches_; }
+  const config::Config& config() const { return config_; }
+  /// Of this rank: at the places of `table`, and, where one stage holds both ends of the tied embedding, the output layer's own.
+  kernels::View gradient() { return gradient_; }
+  kernels::View output_gradient() { return output_gradient_; }
   /// This rank's weights, at the places of `table`.
   kernels::View weights() { return weights_; }
   TrainingState state() { return {table_, weights_, optimizer_.first_moment(), optimizer_.second_moment()}; }
@@ -76,6 +84,8 @@ class Trainer {
 
  private:
   double mean_over_data(double pipeline_sum, double tokens);
+  double tokens_of_step() const { return static_cast<double>(config_.batch.global * config_.model.sequence); }
+  double run_passes(std::int64_t step, Probe* probe);
   void finish_step(std::int64_t step);
   void set_state(const Origin& origin);
 
@@ -103,6 +113,7 @@ class Trainer {
   std::vector<double> loss_slots_;  // [d]
   StepResult result_;
   std::int64_t current_ = 0;
+  bool replaying_ = false;
 };
 
 }  // namespace trireme::train

@@ -92,29 +92,25 @@ Turn Turns::next(std::span<std::int64_t> also) {
   everyone.wait(everyone.all_reduce(kernels::view(message_), grid::Reduce::maximum, grid::Traffic::control));
   std::copy(message_.begin() + fields, message_.end(), also.begin());
   last_end_ = base::now();
-  return decide(message_);
+  decide(message_);
+  return turn_;
 }
 
-Turn Turns::decide(std::span<const std::int64_t> agreed) {
-  if (agreed[stop_file]) {
-    reason_ = directory_ + "/STOP is there";
-    return Turn::save_and_end;
-  }
-  if (const std::int64_t signal = agreed[signal_and_rank]) {
-    reason_ =
-        fmt::format("signal {}, received by rank {}", name_of(static_cast<int>(signal & 255)), world_.size() - (signal >> 8));
-    return Turn::save_and_requeue;
-  }
-  if (agreed[time_up]) {
-    reason_ = fmt::format("the job's time of {} comes to its end", base::time_text(time_limit_));
-    return Turn::save_and_requeue;
-  }
-  if (agreed[save_file]) {
-    reason_ = directory_ + "/SAVE was there";
-    return Turn::save_and_go_on;
-  }
-  reason_.clear();
-  return Turn::go_on;
+void Turns::ask(Turn turn, const std::string& reason) {
+  if (turn <= turn_) return;
+  turn_ = turn;
+  reason_ = reason;
+}
+
+void Turns::decide(std::span<const std::int64_t> agreed) {
+  if (turn_ == Turn::go_on) reason_.clear();
+  if (agreed[stop_file]) ask(Turn::save_and_end, directory_ + "/STOP is there");
+  if (const std::int64_t signal = agreed[signal_and_rank])
+    ask(Turn::save_and_requeue,
+        fmt::format("signal {}, received by rank {}", name_of(static_cast<int>(signal & 255)), world_.size() - (signal >> 8)));
+  if (agreed[time_up])
+    ask(Turn::save_and_requeue, fmt::format("the job's time of {} comes to its end", base::time_text(time_limit_)));
+  if (agreed[save_file]) ask(Turn::save_and_go_on, directory_ + "/SAVE was there");
 }
 
 }  // namespace trireme::train

@@ -34,6 +34,7 @@ class Signals {
 /// Every rank: whether RUN/STOP is there, so that a run must not start; says so.
 bool stops_at_start(grid::World& world, const std::string& directory);
 
+/// By rising weight.
 enum class Turn {
   go_on,
   save_and_go_on,    // RUN/SAVE, which is removed
@@ -47,8 +48,11 @@ class Turns {
   Turns(grid::World& world, const Signals& signals, std::string directory, double time_limit);
 
   /// Every rank, before the first step, after each, and before an evaluation; all return the same. One all-reduce, in which the
-  /// elements of `also` become the largest of all ranks' (equally many on all).
+  /// elements of `also` become the largest of all ranks' (equally many on all). What was asked for once stays until it is
+  /// honoured, so that nothing is lost between two places that look.
   Turn next(std::span<std::int64_t> also = {});
+  /// Every rank: the save that was asked for has begun, and the run goes on.
+  void honoured() { turn_ = Turn::go_on; }
   /// Why the last turn was not go_on, the same on all ranks: "signal USR1, received by rank 3".
   const std::string& reason() const { return reason_; }
 
@@ -60,7 +64,8 @@ class Turns {
   double margin() const;
 
  private:
-  Turn decide(std::span<const std::int64_t> agreed);
+  void ask(Turn turn, const std::string& reason);
+  void decide(std::span<const std::int64_t> agreed);
 
   grid::World& world_;
   const Signals& signals_;
@@ -70,6 +75,7 @@ class Turns {
   double last_look_ = -1;                                    // at the files
   double slowest_step_ = 0, slowest_save_ = 0, saving_ = 0;  // saving_: since the last next()
   std::vector<std::int64_t> message_;
+  Turn turn_ = Turn::go_on;
   std::string reason_;
 };
 

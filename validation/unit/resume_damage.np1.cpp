@@ -1,5 +1,5 @@
-// What `trireme train` does with damaged checkpoints, full disks and changed inputs. Oracle: what the test broke or changed; files
-// that must still be there.
+// What `trireme train` does with damaged checkpoints, full disks and changed inputs. Oracle: what the test broke or changed;
+// files that must still be there.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 

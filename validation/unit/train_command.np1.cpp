@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "data/token_writer.h"
@@ -157,8 +158,28 @@ TEST(TrainCommand, StopsWith4WhenNumbersAreNotFinite) {
   const Result result = run(on_ranks(2, tiny(folder / "run", {"optimizer.learning_rate=1e30", "optimizer.min_learning_rate=0",
                                                               "optimizer.warmup_steps=0", "parallel.pipeline=2"})));
   EXPECT_EQ(result.status, 4) << result.err;
-  EXPECT_EQ(occurrences(result.err, "not finite"), 1) << result.err;
+  EXPECT_EQ(occurrences(result.err, ": not finite;"), 1) << result.err;
+  EXPECT_NE(result.err.find("the first is in microbatch 0, forward, "), std::string::npos) << result.err;
   EXPECT_EQ(read_text(folder / "run/status").substr(0, 2), "4 ");
+}
+
+TEST(TrainCommand, RefusesStartWeightsThatAreNotFinite) {
+  const Folder folder;
+  const std::string weights = folder / "start.safetensors";
+  ASSERT_EQ(run(on_ranks(1, tiny(folder / "a", {"run.steps=1", "run.final_weights=" + weights}))).status, 0);
+  const store::SafetensorsReader reader(weights);
+  const auto& tensors = reader.tensors();
+  const auto found = std::find_if(tensors.begin(), tensors.end(), [](const auto& one) { return one.name == "h.5.ln_2.bias"; });
+  ASSERT_NE(found, tensors.end());
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::fstream file(weights, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(found->begin + 4 * 7);
+  file.write(reinterpret_cast<const char*>(&nan), 4);
+  file.close();
+  const Result result = run(on_ranks(4, tiny(folder / "b", {"parallel.pipeline=4", "model.initial=" + weights})));
+  EXPECT_EQ(result.status, 2) << result.err;
+  EXPECT_EQ(occurrences(result.err, weights), 1) << result.err;
+  EXPECT_NE(result.err.find("layers.5.norm2.bias (1 of 64 values on rank 2"), std::string::npos) << result.err;
 }
 
 TEST(TrainCommand, LeavesAConfigurationThatRunsTheSame) {

@@ -52,13 +52,13 @@ class Told {
 /// Ranks 0-3 and 4-7 as nodes of their own, or all as one.
 class Watched {
  public:
-  explicit Watched(int nodes, double limit = 0.5) {
+  explicit Watched(Told& told, int nodes) : told_(told) {
     const int node = nodes == 1 ? 0 : world().rank() / 4 * 4;
     MPI_Comm comm;
     MPI_Comm_split(MPI_COMM_WORLD, node, world().rank(), &comm);
     group_ = std::make_unique<grid::MpiCommunicator>(comm, world().progress(), world().activity());
     Watchdog::Options options;
-    options.limit = limit;
+    options.limit = 0.5;
     options.folder = told_.path() + "/watchdog";
     options.end = [this](const std::string& what) {
       told_.tell(what);
@@ -71,14 +71,13 @@ class Watched {
 
   /// World rank 0 stops these processes; whoever tells wakes them.
   void stop(const std::vector<pid_t>& processes) { stopped_ = processes; }
-  const Told& told() const { return told_; }
   bool wait() const {
     for (int k = 0; k < 400 && !told_.anybody(); ++k) sleep(0.05);
     return told_.anybody();
   }
 
  private:
-  Told told_;
+  Told& told_;
   std::unique_ptr<grid::MpiCommunicator> group_;
   std::vector<pid_t> stopped_;
   std::unique_ptr<Watchdog> watchdog_;
@@ -92,71 +91,76 @@ std::vector<pid_t> processes() {
   return {ids.begin(), ids.end()};
 }
 
-void expect_told(const Watched& watched, const std::vector<std::string>& parts) {
+void expect_told(const Told& told, const std::vector<std::string>& parts) {
   world().barrier();
-  const auto texts = watched.told().texts();
+  const auto texts = told.texts();
   ASSERT_EQ(texts.size(), 1u);
   for (const std::string& part : parts) EXPECT_NE(texts[0].find(part), std::string::npos) << part << "\n" << texts[0];
 }
 
 TEST(Watchdog, names_a_rank_that_gets_nowhere) {
   for (const int nodes : {1, 2}) {
-    Watched watched(nodes);
+    Told told;
+    Watched watched(told, nodes);
     if (world().rank() == 6) {
       const grid::Activity::Scope scope(world().activity(), Work::forward, {.microbatch = 7, .chunk = 1});
       EXPECT_TRUE(watched.wait());
     }
-    expect_told(watched, {"rank 6 on", fmt::format("process {};", processes()[6]), "gets nowhere",
-                          "step 2, forward of microbatch 7, chunk 1", "waits for it in control"});
+    expect_told(told, {"rank 6 on", fmt::format("process {};", processes()[6]), "gets nowhere",
+                       "step 2, forward of microbatch 7, chunk 1", "waits for it in control"});
   }
 }
 
 TEST(Watchdog, names_a_stopped_rank_even_if_it_is_the_first) {
-  Watched watched(1);
+  Told told;
+  Watched watched(told, 1);
   const auto ids = processes();
   watched.stop({ids[0]});
   if (world().rank() == 0) raise(SIGSTOP);
-  expect_told(watched, {"rank 0 on", fmt::format("process {};", ids[0]), "does not run", "step 2", "waits for it in control"});
+  expect_told(told, {"rank 0 on", fmt::format("process {};", ids[0]), "does not run", "step 2", "waits for it in control"});
 }
 
 TEST(Watchdog, names_a_node_that_does_not_answer) {
-  Watched watched(2);
+  Told told;
+  Watched watched(told, 2);
   const auto ids = processes();
   watched.stop({ids.begin() + 4, ids.end()});
   if (world().rank() >= 4) raise(SIGSTOP);
-  expect_told(watched, {"rank 4 on", "is not heard of: its node does not answer", "also rank 7", "waits for it in control"});
+  expect_told(told, {"rank 4 on", "is not heard of: its node does not answer", "also rank 7", "waits for it in control"});
 }
 
 TEST(Watchdog, names_a_circle_over_two_nodes) {
-  Watched watched(2);
+  Told told;
+  Watched watched(told, 2);
   const int rank = world().rank(), peer = rank == 1 ? 5 : 1;
   if (rank == 1 || rank == 5) {
     world().activity().begin(kind_of(rank == 1 ? Traffic::pp_gradient : Traffic::pp_activation), {.peer = peer});
     EXPECT_TRUE(watched.wait());
     world().activity().end();
   }
-  expect_told(watched,
+  expect_told(told,
               {"waits in a circle of 2 ranks", "waiting for pp_gradient with rank 5", "waiting for pp_activation with rank 1"});
 }
 
 TEST(Watchdog, says_nothing_of_a_rank_that_is_alive) {
   for (const int nodes : {1, 2}) {
-    Watched watched(nodes, 1);
+    Told told;
+    Watched watched(told, nodes);
     const int long_one = 7;
     if (world().rank() == long_one) {
       const grid::Activity::Scope scope(world().activity(), Work::checkpoint);
-      for (int k = 0; k < 60; ++k) sleep(0.1), world().activity().alive();
+      for (int k = 0; k < 30; ++k) sleep(0.1), world().activity().alive();
     }
     world().barrier();
-    EXPECT_FALSE(watched.told().anybody()) << watched.told().texts()[0];
+    EXPECT_FALSE(told.anybody()) << told.texts()[0];
   }
 }
 
 TEST(Watchdog, says_nothing_of_ranks_that_have_ended) {
   Told told;
   {
-    Watched watched(1);
-    if (world().rank() >= 6) sleep(3), world().activity().alive();
+    Watched watched(told, 1);
+    for (int k = 0; k < 30 && world().rank() >= 6; ++k) sleep(0.1), world().activity().alive();
   }
   world().barrier();
   EXPECT_FALSE(told.anybody());

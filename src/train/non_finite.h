@@ -1,0 +1,19 @@
+// Where numbers stop being finite: the first rank, layer, tensor, microbatch and sample.
+#pragma once
+
+#include <string>
+
+#include "train/trainer.h"
+
+namespace trireme::train {
+
+/// Every rank, right after step `step` gave a result that is not finite; all return the same. Runs the step's passes once more
+/// and looks at every tensor: names the first that holds an infinite value or none, by microbatch, forward before backward, then
+/// in the order of the model, which is the same in every layout; and the first such weight.
+std::string first_non_finite(Trainer& trainer, std::int64_t step);
+
+/// Every rank. Refuses (grid::Agreed, bad_input) weights of which some are not finite, naming the first parameter and `source`,
+/// the file they came from.
+void refuse_non_finite_weights(Trainer& trainer, const std::string& source);
+
+}  // namespace trireme::train
