@@ -54,6 +54,8 @@ run: deps  ## train a small GPT on English text on 4 ranks
 test: deps  ## build and run the tests; the last line counts them
 	@$(MAKE) $(jobs) --no-print-directory build $(chosen)
 	@MPIEXEC="$(MPIEXEC)" validation/unit/run.sh $(chosen)
+test-long:  ## 200 random kills and one at every file operation
+	@TRIREME_LONG=1 TEST_SECONDS=7200 $(MAKE) --no-print-directory test T=resume.
 test-sanitize:  ## the tests under address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory test SAN=address
 	@$(MAKE) --no-print-directory test SAN=undefined
@@ -102,6 +104,6 @@ $B/bench/%: $B/validation/bench/%.o $B/libtrireme.a
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ $(LIBS)
 FORCE:
-.PHONY: help deps build run test test-sanitize validate bench lint format clean FORCE
+.PHONY: help deps build run test test-long test-sanitize validate bench lint format clean FORCE
 .SECONDARY:
 -include $(shell find $B -name '*.d' 2>/dev/null)

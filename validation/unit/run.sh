@@ -12,7 +12,7 @@ for program in "$@"; do
   launch=()
   [ "$ranks" = 1 ] || launch=("${MPIEXEC:-mpiexec}" -n "$ranks")
   begin=$SECONDS
-  timeout 600 "${launch[@]}" "$program" >"$log" 2>&1 </dev/null
+  timeout "${TEST_SECONDS:-600}" "${launch[@]}" "$program" >"$log" 2>&1 </dev/null
   status=$?
   p=$(count PASSED) f=$(count FAILED) s=$(count SKIPPED)
   p=${p:-0} f=${f:-0} s=${s:-0}

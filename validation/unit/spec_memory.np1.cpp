@@ -31,17 +31,39 @@ TEST(StageMemory, ByHand) {
   const std::int64_t norms = 3 * 8 * ((t * (2 + 12 * 4 + 2) + 3) / 4);
   ASSERT_GT(piece, limit);
   const auto first = memory(config, 0, 2, {2}), last = memory(config, 1, 2, {1});
-  EXPECT_EQ(first.bytes, (std::array<std::int64_t, 6>{4 * (weights + s * h), 4 * (weights + s * h), 8 * (weights + s * h),
-                                                      4 * 2 * slot, 4 * scratch, 3 * limit + norms}));
-  EXPECT_EQ(last.bytes, (std::array<std::int64_t, 6>{4 * (weights + 2 * h), 4 * (weights + 2 * h), 8 * (weights + 2 * h),
-                                                     4 * slot, 4 * (scratch + head), 3 * limit + norms}));
+  EXPECT_EQ(first.bytes, (std::array<std::int64_t, 7>{4 * (weights + s * h), 4 * (weights + s * h), 8 * (weights + s * h),
+                                                      4 * 2 * slot, 4 * scratch, 0, 3 * limit + norms}));
+  EXPECT_EQ(last.bytes, (std::array<std::int64_t, 7>{4 * (weights + 2 * h), 4 * (weights + 2 * h), 8 * (weights + 2 * h),
+                                                     4 * slot, 4 * (scratch + head), 0, 3 * limit + norms}));
   EXPECT_EQ(first.total(), std::accumulate(first.bytes.begin(), first.bytes.end(), std::int64_t{0}));
 }
 
 TEST(StageMemory, OneStageHasASecondGradientOfTheEmbeddingAndOneRankNoScratch) {
   const auto alone = memory(gpt(1, 1), 0, 1, {1});
   EXPECT_EQ(alone.bytes[1] - alone.bytes[0], 4 * 51200 * 1024);
-  EXPECT_EQ(alone.bytes[5], 0);
+  EXPECT_EQ(alone.bytes[6], 0);
+}
+
+// Tensor rank 0 stores the split rows' half and all of what is not split, tensor rank 1 less; over two data ranks the larger run
+// is what is counted. Everything stored by all ranks is the model, three times.
+TEST(StageMemory, SnapshotIsTheMostThatARankStores) {
+  config::Config config = gpt(2, 2);
+  config.checkpoint.every = 10;
+  const spec::StageMap map = spec::make_stage_map(config.model, config.parallel);
+  std::int64_t all = 0;
+  for (int stage = 0; stage < 2; ++stage) {
+    std::int64_t most = 0;
+    for (int tensor = 0; tensor < 2; ++tensor)
+      for (int data = 0; data < 2; ++data) {
+        const spec::LocalTable table = make_local_table(config.model, map, stage, 2, tensor);
+        std::int64_t elements = 0;
+        for (const spec::LocalParameter* row : stored_rows(table, 2, data)) elements += row->slice.elements();
+        all += elements;
+        most = std::max(most, elements);
+      }
+    EXPECT_EQ(memory(config, stage, 2, {1}).bytes[5], 3 * 4 * most);  // sizes are multiples of 16: no gaps
+  }
+  EXPECT_EQ(all, spec::parameter_count(config.model));
 }
 
 TEST(Checkpoint, HoldsWeightsAndTwoMomentsWithoutPadding) {

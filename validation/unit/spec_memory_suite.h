@@ -22,8 +22,9 @@ using Values = std::vector<std::string>;  // that override small_config's
 /// All sizes divide by 8, so that all members of a group send the same.
 inline const Values even_model = {"model.layers=8", "model.hidden=64", "model.heads=8", "batch.global=16"};
 /// Sizes that leave gaps between buffers, unequal pieces in reductions, a padded vocabulary and a last rank of padding alone.
-inline const Values odd_model = {"model.layers=6",       "model.hidden=24",   "model.heads=12",  "model.sequence=7",
-                                 "model.vocabulary=301", "model.dropout=0.1", "batch.global=24", "batch.micro=3"};
+inline const Values odd_model = {"model.layers=6",   "model.hidden=24",      "model.heads=12",
+                                 "model.sequence=7", "model.vocabulary=301", "model.dropout=0.1",
+                                 "batch.global=24",  "batch.micro=3",        "checkpoint.every=1"};
 
 inline std::int64_t scratch_of(grid::Communicator& group) { return dynamic_cast<grid::MpiCommunicator&>(group).scratch_bytes(); }
 
