@@ -74,16 +74,19 @@ TEST_F(ResumeDamage, WhenNoneVerifiesNothingIsChanged) {
   EXPECT_EQ(read_text(run_ + "/status"), status);
 }
 
-/// A size that no file may pass stands for a disk without room.
+/// A size that no file may pass, once the run steps, stands for a disk without room.
 TEST_F(ResumeDamage, AFullDiskIsSaidAndTheRunGoesOnButTheLastSaveDecides) {
-  Words words = command({"run.steps=8", "checkpoint.every=2"});
-  words.insert(words.begin(), {"prlimit", "--fsize=65536"});  // bytes: a shard has more, metrics.csv less
-  const Result result = test::run(words);
+  const Folder outputs;
+  Process process(command({"run.steps=100", "checkpoint.every=60", "run.log_every=5"}), outputs);
+  ASSERT_TRUE(reaches(run_, 5));
+  const rlimit limit{100000, 100000};  // bytes: a shard has more, metrics.csv less
+  for (const pid_t rank : ranks_of(run_)) prlimit(rank, RLIMIT_FSIZE, &limit, nullptr);
+  const Result result = process.wait(60);
   EXPECT_EQ(result.status, 1) << result.out << result.err;
-  EXPECT_NE(result.err.find("checkpoint of step 6 was not written"), std::string::npos) << result.err;
-  EXPECT_NE(result.err.find("checkpoint of step 8 was not written"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("checkpoint of step 60 was not written"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("checkpoint of step 100 was not written"), std::string::npos) << result.err;
   EXPECT_NE(result.err.find("shard-p00"), std::string::npos) << result.err;
-  EXPECT_EQ(column(read_text(run_ + "/metrics.csv"), 0).back(), "8");
+  EXPECT_EQ(column(read_text(run_ + "/metrics.csv"), 0).back(), "100");
   EXPECT_EQ(read_text(run_ + "/status").substr(0, 2), "1 ");
   EXPECT_EQ(steps_there(), (Words{"step-00000002", "step-00000004"}));
   const Result again = train({"run.steps=8"});
@@ -96,9 +99,9 @@ TEST_F(ResumeDamage, ModelAndSamplesMayNotChangeOtherKeysAreListed) {
   EXPECT_EQ(other.status, 2);
   for (const char* part : {"model.hidden: 64 in the checkpoint, 32 now", "batch.global: 16 in the checkpoint, 8 now", "run.seed"})
     EXPECT_NE(other.err.find(part), std::string::npos) << other.err;
-  const Result changed = train({"run.steps=6", "optimizer.learning_rate=1e-4"});
+  const Result changed = train({"run.steps=6", "optimizer.learning_rate=2e-3"});
   EXPECT_EQ(changed.status, 0) << changed.err;
-  EXPECT_NE(changed.out.find("optimizer.learning_rate: 0.003 -> 0.0001"), std::string::npos) << changed.out;
+  EXPECT_NE(changed.out.find("optimizer.learning_rate: 0.003 -> 0.002"), std::string::npos) << changed.out;
   const Result nothing = train({"run.steps=5"});
   EXPECT_EQ(nothing.status, 0);
   EXPECT_NE(nothing.out.find("nothing was left to do"), std::string::npos);
