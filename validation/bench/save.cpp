@@ -45,7 +45,7 @@ void measure(grid::World& world, const std::string& folder, int millions) {
   // 12 h^2 parameters a layer
   const config::Config config =
       test::small_config(world.size(), {"model.hidden=1024", "model.heads=16", "model.sequence=16", "checkpoint.every=1",
-                                        fmt::format("model.layers={}", std::max(1, millions * 1000000 / (12 << 20))),
+                                        fmt::format("model.layers={}", (millions * 1000000 + (12 << 20) - 1) / (12 << 20)),
                                         fmt::format("batch.global={}", world.size())});
   train::Trainer trainer = test::make_trainer(world, config);
   const std::int64_t bytes = spec::checkpoint_bytes(config.model);
