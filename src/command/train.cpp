@@ -10,7 +10,7 @@
 #include "config/check.h"
 #include "config/write.h"
 #include "grid/world.h"
-#include "train/loop.h"
+#include "train/run.h"
 
 namespace trireme::command {
 namespace {

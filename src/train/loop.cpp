@@ -1,108 +1,47 @@
 #include "train/loop.h"
 
 #include <algorithm>
-#include <functional>
-#include <memory>
-#include <optional>
 
 #include <fmt/format.h>
 
 #include "base/clock.h"
 #include "base/units.h"
 #include "config/write.h"
-#include "grid/watchdog.h"
 #include "spec/flops.h"
 #include "store/checkpoint_folder.h"
-#include "train/checkpoint_writer.h"
 #include "train/machine.h"
 #include "train/non_finite.h"
-#include "train/records.h"
 #include "train/report.h"
-#include "train/run_folder.h"
-#include "train/tracer.h"
-#include "train/turns.h"
 
 namespace trireme::train {
 namespace {
 
-/// What was measured before the model's memory was taken.
-struct Machine {
-  double begin = 0;       // of the run, on the clock of base::now()
-  double peak_flops = 0;  // a rank: matrix products, the mean over the ranks
-};
-
 /// Bytes a second a rank that are counted on until a save has been measured, for the end of the job's time: few.
 constexpr double unmeasured_save_rate = 50e6;
-
-/// How a run ended, and what its file `status` says.
-struct Ended {
-  base::Exit status;
-  std::string why;
-};
 
 CheckpointPlan plan(const config::Resolved& resolved) {
   const config::Config& config = resolved.config;
   return {checkpoints_of(config.run.directory), write_config(resolved), config.batch.global, config.checkpoint.keep};
 }
 
-/// The run from its first step to its last; `folder` on rank 0 only.
-class Loop {
- public:
-  Loop(grid::World& world, const config::Resolved& resolved, const Start& start, Trainer& trainer, RunFolder* folder,
-       const Machine& machine, const Signals& signals)
-      : world_(world),
-        config_(resolved.config),
-        start_(start),
-        trainer_(trainer),
-        folder_(folder),
-        machine_(machine),
-        writer_(trainer.state(), plan(resolved), trainer.device(), trainer.grid(), trainer.snapshot()),
-        turns_(world, signals, config_.run.directory, config_.run.time_limit),
-        tracer_(world, config_, config::write_config(resolved), config_.run.directory) {
-    if (start.resumes && start.origin.moments) writer_.set_saved_step(start.origin.step);
-    turns_.expect_save(static_cast<double>(spec::checkpoint_bytes(config_.model)) / world.size() / unmeasured_save_rate);
-  }
+bool ends(Turn turn) { return turn == Turn::save_and_end || turn == Turn::save_and_requeue; }
 
-  Ended run();
+}  // namespace
 
- private:
-  StepRecord step(std::int64_t k);
-  void evaluate(StepRecord& record);
-  void log(StepRecord& record);
-  void stop(base::Exit status, const std::string& why);
-  void stop_if_not_finite(const StepRecord& record);
-  void stop_if_copies_differ(std::int64_t step);
-  bool logged(const StepRecord& record) const;
-
-  Turn next_turn();
-  bool saves_at(std::int64_t step) const;
-  void save(std::int64_t step);
-  void save_and_wait(std::int64_t step);
-  void try_to_save(const std::function<void()>& work);
-  void announce_save();
-  Ended end(Turn turn, const StepRecord& last);
-  void summarize(const StepRecord& last);
-  /// Rank 0: a result that cannot be written does not cost the run; it is said once, and the run's status is failure.
-  void keep_going(const std::function<void()>& write);
-  void print(const std::string& text) {
-    if (folder_) folder_->print(text);
-  }
-
-  grid::World& world_;
-  const config::Config& config_;
-  const Start& start_;
-  Trainer& trainer_;
-  RunFolder* folder_;
-  Machine machine_;
-  CheckpointWriter writer_;
-  Turns turns_;
-  Tracer tracer_;
-  std::optional<MetricsFile> metrics_;
-  std::optional<base::Error> lost_;
-  std::int64_t private_first_step_ = 0;
-  std::int64_t steps_here_ = 0;  // since this start
-  double pace_ = 0;              // seconds a step, without evaluation; the first step left out once there are others
-};
+Loop::Loop(grid::World& world, const config::Resolved& resolved, const Start& start, Trainer& trainer, RunFolder* folder,
+           const Machine& machine, const Signals& signals)
+    : world_(world),
+      config_(resolved.config),
+      start_(start),
+      trainer_(trainer),
+      folder_(folder),
+      machine_(machine),
+      writer_(trainer.state(), plan(resolved), trainer.device(), trainer.grid(), trainer.snapshot()),
+      turns_(world, signals, config_.run.directory, config_.run.time_limit),
+      tracer_(world, config_, config::write_config(resolved), config_.run.directory) {
+  if (start.resumes && start.origin.moments) writer_.set_saved_step(start.origin.step);
+  turns_.expect_save(static_cast<double>(spec::checkpoint_bytes(config_.model)) / world.size() / unmeasured_save_rate);
+}
 
 StepRecord Loop::step(std::int64_t k) {
   world_.activity().set_step(k + 1);
@@ -121,8 +60,6 @@ StepRecord Loop::step(std::int64_t k) {
   record.hardware_tflops = spec::hardware_flops(config_.model, config_.parallel, batch) / record.seconds / ranks / 1e12;
   return record;
 }
-
-bool ends(Turn turn) { return turn == Turn::save_and_end || turn == Turn::save_and_requeue; }
 
 bool Loop::logged(const StepRecord& record) const {
   return record.step == 1 || record.step == config_.run.steps || record.step % config_.run.log_every == 0 ||
@@ -240,9 +177,15 @@ Ended Loop::run() {
 Ended Loop::end(Turn turn, const StepRecord& last) {
   const bool done = last.step >= config_.run.steps;
   if (steps_here_ == 0) print(fmt::format("step {} of {}: nothing was left to do\n", last.step, config_.run.steps));
-  if (last.step > 0) save_and_wait(last.step);
+  std::optional<grid::Agreed> not_saved;  // what else there is to write is still written
+  try {
+    if (last.step > 0) save_and_wait(last.step);
+  } catch (const grid::Agreed& failed) {
+    not_saved = failed;
+  }
   if (steps_here_ > 0) summarize(last);
   if (done && !config_.run.final_weights.empty()) trainer_.save(config_.run.final_weights);
+  if (not_saved) throw *not_saved;
   world_.agree([&] {
     if (lost_) throw *lost_;
   });
@@ -259,70 +202,6 @@ void Loop::summarize(const StepRecord& last) {
   if (!folder_) return;
   keep_going([&] { folder_->write("summary.json", summary_json(table, config_, start_.shape, last)); });
   folder_->print("\n" + end_table(table, trainer_.schedule(), start_));
-}
-
-std::unique_ptr<RunFolder> open_folder(grid::World& world, const config::Resolved& resolved, const Start& start,
-                                       const std::string& banner) {
-  std::unique_ptr<RunFolder> folder;
-  world.agree([&] {
-    if (world.rank() != 0) return;
-    folder = std::make_unique<RunFolder>(resolved.config.run.directory, start.resumes);
-    for (const std::string& name : store::remove_partials(checkpoints_of(resolved.config.run.directory)).removed)
-      folder->print(fmt::format("removed what an unfinished save or removal left: {}\n", name));
-    folder->write_status("running");
-    folder->write("config.toml", fmt::format("# ran on {} ranks\n{}", world.size(), config::write_config(resolved)));
-    folder->write("topology.tsv", grid::topology_tsv(start.places));
-    folder->print(banner + start_block(resolved.config, start) + start.resumed);
-  });
-  return folder;
-}
-
-/// The products come first: they fault in what the libraries need, so that private memory grows by the model's alone afterwards.
-Machine measure_machine(grid::World& world, kernels::Kernels& kernels, const Start& start, double begin, RunFolder* folder) {
-  world.barrier();
-  const double peak = world.sum(measure_peak_flops(kernels)) / world.size();
-  if (folder)
-    folder->print(
-        fmt::format("peak a rank: {}FLOP/s with {} thread{}: fp32 matrix products, measured now on all ranks at once\n\n",
-                    base::rate_text(peak), start.threads, start.threads == 1 ? "" : "s"));
-  return {begin, peak};
-}
-
-/// Every rank; null when run.watchdog is 0.
-std::unique_ptr<grid::Watchdog> start_watchdog(grid::World& world, const config::Run& run, const Start& start) {
-  if (run.watchdog == 0) return nullptr;
-  const auto end = [&world, &run](const std::string& what) {
-    write_status_in(run.directory, fmt::format("{} {}", static_cast<int>(base::Exit::unresponsive), what));
-    world.abort(base::Exit::unresponsive, "watchdog: " + what);
-  };
-  return std::make_unique<grid::Watchdog>(
-      world, start.shape, grid::Watchdog::Options{.limit = run.watchdog, .folder = run.directory + "/watchdog", .end = end});
-}
-
-}  // namespace
-
-base::Exit run_training(grid::World& world, const config::Resolved& resolved, const std::string& banner, const Signals& signals,
-                        bool weights_only) {
-  const double begin = base::now();
-  if (stops_at_start(world, resolved.config.run.directory)) return base::Exit::done;
-  Start start = check_start(world, resolved, weights_only);
-  const auto folder = open_folder(world, resolved, start, banner);
-  const auto watchdog = start_watchdog(world, resolved.config.run, start);
-  if (const double late = begin - signals.begin(); folder && late > 10)
-    folder->print(fmt::format("MPI took {} to start; run.time_limit counts from before\n", base::time_text(late)));
-  try {
-    auto kernels = make_kernels(resolved.config.model, start.threads);
-    const Machine machine = measure_machine(world, *kernels, start, begin, folder.get());
-    Trainer trainer(resolved.config, start.threads, world, std::move(start.opened.sources), start.origin, std::move(kernels));
-    if (start.origin.file) refuse_non_finite_weights(trainer, resolved.config.model.initial);
-    if (start.origin.checkpoint) refuse_non_finite_weights(trainer, start.origin.checkpoint->folder());
-    const Ended ended = Loop(world, resolved, start, trainer, folder.get(), machine, signals).run();
-    if (folder) folder->write_status(fmt::format("{} {}", static_cast<int>(ended.status), ended.why));
-    return ended.status;
-  } catch (const grid::Agreed& end) {
-    if (folder) folder->write_status(fmt::format("{} {}", static_cast<int>(end.status), end.message));
-    throw;
-  }
 }
 
 }  // namespace trireme::train

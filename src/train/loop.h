@@ -1,21 +1,79 @@
-// A whole run: the checks, the start block, the steps, the records, the end.
+// The steps of a run, and what is written on the way: records, traces, checkpoints.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "config/reader.h"
 #include "grid/world.h"
+#include "train/checkpoint_writer.h"
+#include "train/records.h"
+#include "train/run_folder.h"
+#include "train/start.h"
+#include "train/tracer.h"
+#include "train/trainer.h"
 #include "train/turns.h"
 
 namespace trireme::train {
 
-/// Every rank, with equal arguments that config::check_layout passed. What would stop the run is agreed before its folder is made
-/// (train/start.h). `banner`: version and command, printed first. A run that has checkpoints goes on from the newest that
-/// verifies; `weights_only`: from its parameters and step, with optimizer moments of zero. Returns done (all steps are done, or
-/// RUN/STOP asked for an end) or saved (a signal or the job's time: a checkpoint waits for another turn). Throws grid::Agreed:
-/// bad_input as said, not_finite when a loss or a gradient norm is not finite, mismatch when copies of a parameter differ or no
-/// checkpoint verifies, failure when a result or the last checkpoint could not be written.
-base::Exit run_training(grid::World& world, const config::Resolved& resolved, const std::string& banner, const Signals& signals,
-                        bool weights_only);
+/// What was measured before the model's memory was taken.
+struct Machine {
+  double begin = 0;       // of the run, on the clock of base::now()
+  double peak_flops = 0;  // a rank: matrix products, the mean over the ranks
+};
+
+/// How a run ended, and what its file `status` says.
+struct Ended {
+  base::Exit status;
+  std::string why;
+};
+
+/// The run from its first step, or the one it was resumed at, to its last. Every rank; `folder` on rank 0 only.
+class Loop {
+ public:
+  Loop(grid::World& world, const config::Resolved& resolved, const Start& start, Trainer& trainer, RunFolder* folder,
+       const Machine& machine, const Signals& signals);
+
+  Ended run();
+
+ private:
+  StepRecord step(std::int64_t k);
+  void evaluate(StepRecord& record);
+  void log(StepRecord& record);
+  void stop(base::Exit status, const std::string& why);
+  void stop_if_not_finite(const StepRecord& record);
+  void stop_if_copies_differ(std::int64_t step);
+  bool logged(const StepRecord& record) const;
+
+  Turn next_turn();
+  bool saves_at(std::int64_t step) const;
+  void save(std::int64_t step);
+  void save_and_wait(std::int64_t step);
+  void try_to_save(const std::function<void()>& work);
+  void announce_save();
+  Ended end(Turn turn, const StepRecord& last);
+  void summarize(const StepRecord& last);
+  /// Rank 0: a result that cannot be written does not cost the run; it is said once, and the run's status is failure.
+  void keep_going(const std::function<void()>& write);
+  void print(const std::string& text) {
+    if (folder_) folder_->print(text);
+  }
+
+  grid::World& world_;
+  const config::Config& config_;
+  const Start& start_;
+  Trainer& trainer_;
+  RunFolder* folder_;
+  Machine machine_;
+  CheckpointWriter writer_;
+  Turns turns_;
+  Tracer tracer_;
+  std::optional<MetricsFile> metrics_;
+  std::optional<base::Error> lost_;
+  std::int64_t private_first_step_ = 0;
+  std::int64_t steps_here_ = 0;  // since this start
+  double pace_ = 0;              // seconds a step, without evaluation; the first step left out once there are others
+};
 
 }  // namespace trireme::train
