@@ -5,7 +5,7 @@ MPICXX     ?= $(firstword $(shell command -v mpicxx.mpich mpicxx) mpicxx)
 MPIEXEC    ?= $(firstword $(shell command -v mpiexec.mpich mpiexec) mpiexec)
 HDF5_HOME  ?=            # empty: pkg-config hdf5-mpich, then hdf5
 BLAS_LIBS  ?= -lopenblas
-CUDA_HOME  ?= /usr/local/cuda # for NVTX; the device build comes later
+CUDA_HOME  ?= /usr/local/cuda # for cuda-check and NVTX; the device build comes later
 NCCL_HOME  ?= /usr        # not used yet
 CUDA_ARCHS ?= 80 90a      # not used yet
 NVTX ?=                  # 1: ranges for NVIDIA's profilers; needs CUDA_HOME/include/nvtx3
@@ -26,8 +26,13 @@ FLAGS   := -std=c++20 -g -fopenmp -Wall -Wextra -Wshadow -Wconversion -Isrc -I. 
            $(if $(strip $(SAN)),-fsanitize=$(strip $(SAN)) -fno-omit-frame-pointer -DTRIREME_NO_CLONES)
 # The kernels' own: sqrt and the like as instructions, so that loops vectorise; this is not fast-math.
 KFLAGS  := $(if $(strip $(DEBUG)),,-O3) -fno-math-errno
+# CUDA sources as the simulator runs them: what a kernel leaves unset is a pattern, not luck.
+pattern := -ftrivial-auto-var-init=pattern
+SIMTFLAGS := -x c++ -O1 -Wno-unknown-pragmas $(shell $(MPICXX) $(pattern) -E -x c++ /dev/null >/dev/null 2>&1 && echo $(pattern))
 LIBS    := $(H5LIBS) $(BLAS_LIBS) -lfmt
 sources := $(filter-out src/main.cpp,$(wildcard src/*/*.cpp kernels/*.cpp kernels/cpu/*.cpp))
+kernels := $(wildcard kernels/cuda/*.cu)
+simt    := $(patsubst %.cpp,$B/%.o,$(wildcard kernels/simt/*.cpp)) $(kernels:%.cu=$B/%.simt.o) $B/kernels/device.o
 tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit/*.np?.cpp))
 chosen  := $(if $(strip $(T)),$(foreach t,$(tests),$(if $(findstring $(strip $(T)),$(notdir $t)),$t)),$(tests))
 benches := $(patsubst validation/bench/%.cpp,$B/bench/%,$(wildcard validation/bench/*.cpp))
@@ -68,26 +73,38 @@ bench: deps  ## rates of matrix products, of each kernel, of a whole step, in on
 	$(MPIEXEC) -n 1 $B/bench/step threads=1
 	for p in 2 4 8; do $(MPIEXEC) -n $$p $B/bench/bubble; done
 	$(MPIEXEC) -n 2 $B/bench/save build
+cuda-check:  ## compile each CUDA kernel by nvcc for sm_80 and sm_90; warnings, spills and stack are faults; a table of registers
+	@CUDA_HOME=$(CUDA_HOME) validation/gpu/compile.sh $B/cuda $(kernels)
 lint: deps  ## format, what may include what, every header by itself
 	@MPICXX="$(MPICXX)" FLAGS="$(FLAGS)" .ci/lint
 format:  ## rewrite the sources in the project's format
-	$(Q)git ls-files -co --exclude-standard '*.cpp' '*.h' | xargs clang-format -i
+	$(Q)git ls-files -co --exclude-standard '*.cpp' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
 clean:  ## remove build/
 	$(Q)rm -rf build
 
 # Objects depend on the flags, so that another ARCH or CUDA_HOME rebuilds.
 $B/flags: FORCE
-	@mkdir -p $B; echo '$(MPICXX) $(FLAGS) $(KFLAGS) $(LIBS)' > $@.new; cmp -s $@.new $@ || cp $@.new $@
+	@mkdir -p $B; echo '$(MPICXX) $(FLAGS) $(KFLAGS) $(SIMTFLAGS) $(LIBS)' > $@.new; cmp -s $@.new $@ || cp $@.new $@
 $B/kernels/%.o: FLAGS += $(KFLAGS)
 $B/%.o: %.cpp $B/flags
 	$(call say,c++,$<)
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -MMD -MP -c -o $@ $<
+$B/%.simt.o: %.cu $B/flags
+	$(call say,simt,$<)
+	@mkdir -p $(@D)
+	$(Q)$(MPICXX) $(FLAGS) $(SIMTFLAGS) -MMD -MP -c -o $@ $<
+$B/libsimt.a: $(simt)
+	$(Q)rm -f $@ && ar rcs $@ $^
 $B/libtrireme.a: $(sources:%.cpp=$B/%.o)
 	$(Q)rm -f $@ && ar rcs $@ $^
 $B/trireme: $B/src/main.o $B/libtrireme.a
 	$(call say,link,$@)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ $(LIBS) && ln -sfn release/trireme build/trireme
+$B/test/simt_%.np1: $B/validation/unit/simt_%.np1.o $B/libsimt.a
+	$(call say,link,$@)
+	@mkdir -p $(@D)
+	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ -lgtest -lgtest_main $(LIBS)
 $B/test/%.np1: $B/validation/unit/%.np1.o $B/libtrireme.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)
@@ -104,6 +121,6 @@ $B/bench/%: $B/validation/bench/%.o $B/libtrireme.a
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ $(LIBS)
 FORCE:
-.PHONY: help deps build run test test-long test-sanitize validate bench lint format clean FORCE
+.PHONY: help deps build run test test-long test-sanitize validate bench cuda-check lint format clean FORCE
 .SECONDARY:
 -include $(shell find $B -name '*.d' 2>/dev/null)

@@ -22,6 +22,10 @@ const char* name_of(DType type) {
       return "int32";
     case DType::int64:
       return "int64";
+    case DType::bf16:
+      return "bf16";
+    case DType::fp16:
+      return "fp16";
   }
   return "unknown";
 }

@@ -43,8 +43,11 @@ void reduce_in_order(kernels::View out, const std::vector<const void*>& sources,
       return reduce_typed<std::int32_t>(out, sources, op);
     case kernels::DType::int64:
       return reduce_typed<std::int64_t>(out, sources, op);
+    case kernels::DType::bf16:
+    case kernels::DType::fp16:
+      break;
   }
-  throw std::logic_error("reduction of an unknown type");
+  throw std::logic_error("sums over ranks are formed in fp32, fp64 or integers");
 }
 
 }  // namespace trireme::grid

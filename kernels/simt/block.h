@@ -1,0 +1,131 @@
+// The simulator's own state: one block of CUDA threads at a time. Only the sources of kernels/simt include this.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/simt/engine.h"
+#include "kernels/simt/fiber.h"
+
+namespace trireme::simt {
+
+struct Block;
+struct Warp;
+
+struct AsyncCopy {
+  std::byte* to;
+  const std::byte* from;
+  std::size_t bytes, source_bytes;
+};
+
+enum class State { ready, waiting, done };
+
+/// A place of the source and how many times the thread had been there before: equal in the lanes of one warp instruction.
+struct Visit {
+  const char* file;
+  unsigned line, column, time;
+  auto operator<=>(const Visit&) const = default;
+};
+
+struct Thread {
+  Context context;
+  std::byte* stack = nullptr;
+  int number = 0, lane = 0;  // in the block, in the warp
+  uint3 index{};
+  Warp* warp = nullptr;
+  State state = State::done;
+  const char* action = "start";  // what it did last, or waits for
+  Location where;
+  std::vector<AsyncCopy> open;                 // not yet committed
+  std::vector<std::vector<AsyncCopy>> groups;  // in flight, oldest first
+  std::map<Visit, unsigned> visits;            // by place, time 0: how many so far
+};
+
+/// A warp collective that some lanes have not reached yet
+struct Collective {
+  std::uint32_t mask, arrived;
+  const char* name;
+  Location where;
+  void* arguments[32];
+};
+
+/// Accesses to shared memory of one warp instruction, as far as its lanes have made them
+struct SharedAccess {
+  std::size_t bytes = 0;
+  std::uint32_t arrived = 0;
+  std::uint32_t address[32];
+};
+
+struct Warp {
+  std::vector<Thread*> threads;
+  std::vector<Collective> open;
+  std::map<Visit, SharedAccess> accesses;
+};
+
+struct Barrier {
+  int arrived = 0, expected = 0;
+  Location where;
+  std::vector<Thread*> waiting;
+};
+
+/// Memory of a block with unreadable pages around it; the last byte handed out is the last one readable.
+class GuardedPages {
+ public:
+  explicit GuardedPages(std::size_t bytes);
+  ~GuardedPages();
+  GuardedPages(const GuardedPages&) = delete;
+  GuardedPages& operator=(const GuardedPages&) = delete;
+  std::byte* begin() const { return begin_; }
+  std::byte* end() const { return begin_ + bytes_; }
+
+ private:
+  std::byte* begin_;
+  std::size_t bytes_;  // whole pages
+};
+
+struct Block {
+  const char* kernel = "";
+  const std::function<void()>* body = nullptr;
+  dim3 grid, size;
+  uint3 index{};
+  std::vector<Thread> threads;
+  std::vector<Warp> warps;
+  Barrier barriers[16];
+  GuardedPages static_pages{static_shared_bytes}, dynamic_pages{dynamic_shared_bytes};
+  std::byte *static_end = nullptr, *dynamic = nullptr;  // the static part grows up to static_end, the dynamic one starts here
+  std::vector<std::pair<const void*, std::byte*>> arrays;
+  Context scheduler;
+  std::string error;  // the first fault; ends the launch
+  int alive = 0;
+  std::mt19937_64 random;
+
+  Block() = default;
+  ~Block();
+};
+
+extern Block* block;     // that runs now; null outside a launch
+extern Thread* current;  // that runs now; null in the scheduler
+
+/// Name of a source file and line, without the folders
+std::string place(const Location& where);
+/// Back to the scheduler; returns when the calling thread is ready and its turn comes.
+void leave_thread(State state);
+/// Says what the calling thread is at, for reports.
+inline void at(const char* action, const Location& where) { current->action = action, current->where = where; }
+
+void lay_out_shared(std::size_t dynamic_bytes);  // NaN everywhere
+void count_shared_access(std::uint32_t address, std::size_t bytes, const Location& where);
+void count_wavefronts(const SharedAccess& access);
+void finish_shared_accesses();  // of lanes that went different ways
+bool in_shared(const void* memory, std::size_t bytes);
+void begin_sectors();  // of a launch
+void finish_sectors();
+void check_global(const void* memory, std::size_t bytes, bool write, const Location& where);
+
+}  // namespace trireme::simt

@@ -1,0 +1,105 @@
+// The simulator as tests and the kernels' declarations see it: launches, options, counters, and what a CUDA thread may do that
+// involves others. One fiber per CUDA thread, blocks one after the other, all on one thread of the host. See README.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <source_location>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "kernels/simt/types.h"
+
+namespace trireme::simt {
+
+using Location = std::source_location;
+
+/// Which block, warp and thread of those that can run goes first.
+enum class Order { ascending, descending, random };
+
+struct Options {
+  Order order = Order::ascending;
+  std::uint64_t seed = 1;  // of Order::random
+  bool assembly = true;    // how fibers switch; false: ucontext
+  bool count = false;      // sectors and bank conflicts, which cost time
+  int planted_bug = 0;     // which one of kernels/cuda/bugs.h kernels run with; 0: none
+};
+Options& options();
+
+/// What a kernel did wrong, with the kernel, block, thread and source line; or what it was launched with.
+struct Error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Of all launches since they were last set to {}.
+struct Counters {
+  std::uint64_t launches = 0, blocks = 0, switches = 0, collectives = 0, barriers = 0, matrix_products = 0;
+  std::uint64_t requested_read = 0, requested_written = 0;  // bytes of all accesses to device buffers by load, store, cp.async
+  // Only when Options::count:
+  std::uint64_t moved_read = 0, moved_written = 0;  // bytes of the 32-byte sectors that a launch touched, each once a launch
+  std::uint64_t wavefronts = 0;                     // of shared memory: the least possible for the accesses made
+  std::uint64_t bank_conflicts = 0;                 // further wavefronts that bank conflicts cost
+};
+Counters& counters();
+
+/// Ends the calling CUDA thread's launch with an Error; outside a launch it throws at once.
+[[noreturn]] void fail(const std::string& message, Location where = Location::current());
+
+// ---- launches
+constexpr std::size_t static_shared_bytes = 48 * 1024, dynamic_shared_bytes = 227 * 1024;  // the most a block may have
+
+/// Runs `body` in every thread of the grid; throws Error.
+void run_grid(const char* kernel, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body);
+
+template <class... Parameters, class... Arguments>
+void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+            Arguments&&... arguments) {
+  const std::tuple<Parameters...> bound(static_cast<Parameters>(arguments)...);
+  run_grid(name, grid, block, shared_bytes, [&] { std::apply(kernel, bound); });
+}
+
+// ---- what follows is for threads of a launch
+int lane();
+bool planted(int bug);
+
+/// All lanes of `mask` deposit their arguments; the last one computes for all (`compute` may be null), then all go on.
+using Compute = void (*)(void* const* arguments, std::uint32_t mask);
+void warp_collective(std::uint32_t mask, const char* name, void* arguments, Compute compute, Location where);
+
+/// The value of lane `source`; a negative source: the caller's own. At most 8 bytes.
+std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, int source, const char* name, Location where);
+/// The mask of the lanes whose predicate holds
+std::uint32_t ballot(std::uint32_t mask, bool predicate, const char* name, Location where);
+
+/// Barrier `id` (0 to 15) of `threads` threads, a multiple of 32; -1: the whole block. arrive does not wait.
+void barrier_sync(int id, int threads, Location where);
+void barrier_arrive(int id, int threads, Location where);
+
+/// The array that this block has for `key`; the same on every call.
+void* static_shared(const void* key, std::size_t bytes, std::size_t alignment);
+void* dynamic_shared();
+/// Address in the 32-bit window of shared memory; an Error unless [memory, memory + bytes) is this block's shared memory.
+std::uint32_t shared_address(const void* memory, std::size_t bytes, Location where);
+
+/// A load or store of 1, 2, 4, 8 or 16 bytes is about to happen: it must be aligned and inside one device buffer or this
+/// block's shared memory. Counted.
+void check_access(const void* memory, std::size_t bytes, bool write, Location where);
+
+// ---- asynchronous copies of the calling thread, global to shared
+/// The destination is NaN from now on and filled when it is waited for; bytes past source_bytes become 0.
+void copy_async(void* to, const void* from, int bytes, int source_bytes, Location where);
+void copy_async_commit();
+/// Until at most `pending` of the thread's groups are in flight
+void copy_async_wait(int pending);
+
+// ---- tensor cores
+/// `count` (1, 2, 4) matrices of 8 x 8 elements of 2 bytes; lane 8 i + j gives row j of matrix i.
+void load_matrices(std::uint32_t* registers, int count, bool transposed, const void* row, Location where);
+enum class Element { bf16, fp16 };
+/// d [16, 8] += a [16, 16] b [16, 8], mma.sync.m16n8k16.row.col
+void multiply_matrices(Element element, float* d, const std::uint32_t* a, const std::uint32_t* b, Location where);
+
+}  // namespace trireme::simt

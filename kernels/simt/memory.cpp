@@ -1,0 +1,102 @@
+#include "kernels/simt/memory.h"
+
+#include <sys/mman.h>
+
+#include <cstring>
+#include <map>
+#include <memory>
+
+#include "kernels/simt/block.h"
+
+namespace trireme::simt {
+namespace {
+
+constexpr std::size_t page = 4096, sector = 32;
+
+struct Buffer {
+  GuardedPages pages;
+  std::size_t bytes;
+  Requested requested{0, 0};
+  std::vector<bool> read, written;  // by sector, in this launch
+  explicit Buffer(std::size_t n) : pages(n), bytes(n) {}
+};
+
+/// By address
+std::map<const std::byte*, std::unique_ptr<Buffer>>& buffers() {
+  static std::map<const std::byte*, std::unique_ptr<Buffer>> instance;
+  return instance;
+}
+
+/// The buffer that begins at or before p, with its beginning
+std::pair<const std::byte*, Buffer*> buffer_before(const std::byte* p) {
+  auto next = buffers().upper_bound(p);
+  if (next == buffers().begin()) return {nullptr, nullptr};
+  --next;
+  return {next->first, next->second.get()};
+}
+
+void mark(std::vector<bool>& sectors, std::size_t offset, std::size_t bytes) {
+  for (std::size_t s = offset / sector; s <= (offset + bytes - 1) / sector; ++s) sectors[s] = true;
+}
+
+std::uint64_t marked_bytes(const std::vector<bool>& sectors) {
+  std::uint64_t n = 0;
+  for (const bool touched : sectors) n += touched ? sector : 0;
+  return n;
+}
+
+}  // namespace
+
+GuardedPages::GuardedPages(std::size_t bytes) : bytes_((bytes + page - 1) / page * page) {
+  void* memory = mmap(nullptr, bytes_ + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw Error("no " + std::to_string(bytes) + " bytes of memory for the simulator");
+  begin_ = static_cast<std::byte*>(memory) + page;
+  mprotect(memory, page, PROT_NONE);
+  mprotect(begin_ + bytes_, page, PROT_NONE);
+}
+
+GuardedPages::~GuardedPages() { munmap(begin_ - page, bytes_ + 2 * page); }
+
+void* allocate_device(std::size_t bytes) {
+  auto buffer = std::make_unique<Buffer>(bytes);
+  std::memset(buffer->pages.begin(), 0xFF, static_cast<std::size_t>(buffer->pages.end() - buffer->pages.begin()));
+  std::byte* begin = buffer->pages.end() - (bytes + 15) / 16 * 16;
+  buffers()[begin] = std::move(buffer);
+  return begin;
+}
+
+void release_device(void* memory) noexcept { buffers().erase(static_cast<std::byte*>(memory)); }
+
+Requested requested_of(const void* memory) { return buffers().at(static_cast<const std::byte*>(memory))->requested; }
+
+void begin_sectors() {
+  if (!options().count) return;
+  for (auto& [begin, buffer] : buffers()) {
+    buffer->read.assign(buffer->bytes / sector + 1, false);
+    buffer->written.assign(buffer->bytes / sector + 1, false);
+  }
+}
+
+void finish_sectors() {
+  if (!options().count) return;
+  for (const auto& [begin, buffer] : buffers()) {
+    counters().moved_read += marked_bytes(buffer->read);
+    counters().moved_written += marked_bytes(buffer->written);
+  }
+}
+
+void check_global(const void* memory, std::size_t bytes, bool write, const Location& where) {
+  const auto* p = static_cast<const std::byte*>(memory);
+  const auto [begin, buffer] = buffer_before(p);
+  if (buffer == nullptr || p + bytes > begin + buffer->bytes) {
+    const bool near = buffer != nullptr && p < begin + buffer->bytes + page;
+    fail(std::to_string(bytes) + " bytes outside every device buffer and the block's shared memory" +
+             (near ? ", " + std::to_string(p - begin) + " bytes into one of " + std::to_string(buffer->bytes) : ""),
+         where);
+  }
+  (write ? buffer->requested.written : buffer->requested.read) += bytes;
+  (write ? counters().requested_written : counters().requested_read) += bytes;
+  if (options().count) mark(write ? buffer->written : buffer->read, static_cast<std::size_t>(p - begin), bytes);
+}
+
+}  // namespace trireme::simt

@@ -1,0 +1,264 @@
+// Runs a grid: blocks one after the other, in each the warps, in each the lanes. A warp runs as far as it can before the next one
+// starts: the opposite of lockstep, which would hide what is missing between warps and between lanes.
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+
+#include "kernels/simt/block.h"
+#include "kernels/simt/cuda.h"
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+namespace trireme::simt {
+
+Block* block = nullptr;
+Thread* current = nullptr;
+
+Options& options() {
+  static Options instance;
+  return instance;
+}
+Counters& counters() {
+  static Counters instance;
+  return instance;
+}
+
+namespace {
+
+constexpr std::size_t stack_bytes = 128 * 1024, page = 4096;
+
+bool by_assembly() { return has_assembly_switch && options().assembly; }
+
+std::string block_name() {
+  const uint3 i = block->index;
+  return std::string(block->kernel) + " block (" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) +
+         ")";
+}
+
+void record_fault(const std::string& message, const std::string& where) {
+  if (!block->error.empty()) return;
+  block->error = block_name() + " thread " + std::to_string(current->number) + " (last at " + current->action + " " +
+                 place(current->where) + "): " + message + where;
+}
+
+/// A kernel touched a guard page: the launch ends here, the thread is never resumed.
+void on_fault(int signal, siginfo_t* info, void*) {
+  if (current == nullptr) {  // not a kernel's doing: happen again, without this handler
+    ::signal(signal, SIG_DFL);
+    return;
+  }
+  char address[32];
+  std::snprintf(address, sizeof address, "%p", info->si_addr);
+  record_fault(std::string("access to ") + address + ", outside the memory it was given (or its stack is full)", "");
+  leave_thread(State::waiting);
+}
+
+/// While alive, faults of the kernel end its launch instead of the program.
+class FaultHandler {
+ public:
+  FaultHandler() {
+    stack_t own = {};
+    own.ss_sp = memory_.get();
+    own.ss_size = bytes;
+    sigaltstack(&own, &stack_before_);
+    struct sigaction action = {};
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;  // left by a switch, so it must not stay masked
+    sigaction(SIGSEGV, &action, &before_);
+  }
+  ~FaultHandler() {
+    sigaction(SIGSEGV, &before_, nullptr);
+    sigaltstack(&stack_before_, nullptr);
+  }
+  FaultHandler(const FaultHandler&) = delete;
+  FaultHandler& operator=(const FaultHandler&) = delete;
+
+ private:
+  static constexpr std::size_t bytes = 64 * 1024;
+  std::unique_ptr<std::byte[]> memory_ = std::make_unique<std::byte[]>(bytes);
+  stack_t stack_before_ = {};
+  struct sigaction before_ = {};
+};
+
+/// What every fiber executes.
+[[noreturn]] void thread_main() {
+  (*block->body)();
+  current->action = "exit";
+  const bool in_flight = std::any_of(current->groups.begin(), current->groups.end(), [](const auto& g) { return !g.empty(); });
+  if (in_flight) fail("ends with cp.async groups that it never waited for");
+  if (!current->open.empty()) fail("ends with cp.async copies that it never committed");
+  --block->alive;
+  leave_thread(State::done);
+  std::abort();
+}
+
+void resume(Thread& thread) {
+  ++counters().switches;
+  current = &thread;
+  threadIdx = thread.index;
+  switch_context(block->scheduler, thread.context, by_assembly());
+  current = nullptr;
+}
+
+std::string deadlock() {
+  std::map<std::string, std::vector<int>> groups;
+  for (const Warp& warp : block->warps)
+    for (const Thread* t : warp.threads)
+      groups[t->state == State::done ? "ended" : std::string(t->action) + " " + place(t->where)].push_back(t->number);
+  std::string text = block_name() + ": deadlock:";
+  for (const auto& [what, threads] : groups)
+    text += " {" + std::to_string(threads.size()) + " threads from " + std::to_string(threads.front()) + ": " + what + "}";
+  return text;
+}
+
+void begin_thread(int number) {
+  Thread& t = block->threads[static_cast<std::size_t>(number)];
+  if (t.stack == nullptr) {  // the lowest page stays unreadable
+    void* memory = mmap(nullptr, stack_bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory, page, PROT_NONE) != 0) throw Error("no memory for the stack of a thread");
+    t.stack = static_cast<std::byte*>(memory) + page;
+  }
+  const auto n = static_cast<unsigned>(number);
+  const dim3 size = block->size;
+  t.number = number;
+  t.lane = number % 32;
+  t.index = {n % size.x, n / size.x % size.y, n / (size.x * size.y)};
+  t.warp = &block->warps[static_cast<std::size_t>(number / 32)];
+  t.warp->threads.push_back(&t);
+  t.state = State::ready;
+  t.action = "start";
+  t.where = Location();
+  t.open.clear();
+  t.groups.clear();
+  t.visits.clear();
+  begin_context(t.context, t.stack, stack_bytes, thread_main, by_assembly());
+}
+
+void begin_block(std::size_t shared_bytes) {
+  const std::size_t threads = std::size_t{block->size.x} * block->size.y * block->size.z;
+  if (block->threads.size() < threads) block->threads.resize(threads);
+  block->warps.assign((threads + 31) / 32, {});
+  for (Barrier& b : block->barriers) b = {};
+  block->error.clear();
+  block->alive = static_cast<int>(threads);
+  lay_out_shared(shared_bytes);
+  for (std::size_t i = 0; i < threads; ++i) begin_thread(static_cast<int>(i));
+}
+
+template <class T>
+void arrange(std::vector<T>& items, std::mt19937_64& random) {
+  if (options().order == Order::descending) std::reverse(items.begin(), items.end());
+  if (options().order == Order::random) std::shuffle(items.begin(), items.end(), random);
+}
+
+/// Lets the warp's lanes run, `passes` times at most, until none can; whether any could.
+bool run_warp(Warp& warp, std::uint64_t passes) {
+  bool any = false;
+  for (bool moved = true; moved && passes > 0; --passes) {
+    moved = false;
+    std::vector<Thread*> lanes = warp.threads;
+    arrange(lanes, block->random);
+    for (Thread* t : lanes) {
+      if (t->state != State::ready) continue;
+      resume(*t);
+      if (!block->error.empty()) return true;
+      moved = any = true;
+    }
+  }
+  return any;
+}
+
+void run_block() {
+  std::vector<Warp*> warps;
+  for (Warp& w : block->warps) warps.push_back(&w);
+  if (options().order == Order::descending) std::reverse(warps.begin(), warps.end());
+  const bool preempt = options().order == Order::random;
+  while (block->alive > 0 && block->error.empty()) {
+    if (preempt) std::shuffle(warps.begin(), warps.end(), block->random);
+    bool any = false;
+    for (Warp* w : warps) {
+      any |= run_warp(*w, preempt ? 1 + block->random() % 24 : UINT64_MAX);
+      if (!block->error.empty()) return;
+    }
+    if (!any) block->error = deadlock();
+  }
+  for (const Barrier& b : block->barriers)
+    if (b.arrived > 0 && block->error.empty())
+      block->error =
+          block_name() + ": ends with " + std::to_string(b.arrived) + " threads arrived at the barrier of " + place(b.where);
+  finish_shared_accesses();
+}
+
+void check_launch(dim3 grid, dim3 size, std::size_t shared_bytes) {
+  const std::uint64_t threads = std::uint64_t{size.x} * size.y * size.z;
+  if (threads == 0 || threads > 1024 || size.z > 64)
+    throw Error("a block of " + std::to_string(threads) + " threads: 1 to 1024 are possible");
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
+    throw Error("a grid of " + std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z) +
+                " blocks");
+  if (shared_bytes > dynamic_shared_bytes) throw Error(std::to_string(shared_bytes) + " bytes of shared memory: 227 KiB at most");
+}
+
+}  // namespace
+
+Block::~Block() {
+  for (const Thread& t : threads)
+    if (t.stack != nullptr) munmap(t.stack - page, stack_bytes + page);
+}
+
+std::string place(const Location& where) {
+  const std::string file = where.file_name();
+  return file.substr(file.rfind('/') + 1) + ":" + std::to_string(where.line());
+}
+
+void leave_thread(State state) {
+  current->state = state;
+  switch_context(current->context, block->scheduler, by_assembly());
+}
+
+void fail(const std::string& message, Location where) {
+  if (current == nullptr) throw Error(message);
+  record_fault(message, " [" + place(where) + "]");
+  leave_thread(State::waiting);
+  std::abort();
+}
+
+int lane() { return current->lane; }
+bool planted(int bug) { return options().planted_bug == bug; }
+
+void run_grid(const char* kernel, dim3 grid, dim3 size, std::size_t shared_bytes, const std::function<void()>& body) {
+  if (block != nullptr) throw Error("a launch within a launch");
+  check_launch(grid, size, shared_bytes);
+  static Block memory;  // its stacks are kept from launch to launch
+  const FaultHandler handler;
+  std::vector<std::uint64_t> order(std::uint64_t{grid.x} * grid.y * grid.z);
+  std::iota(order.begin(), order.end(), 0u);
+  std::mt19937_64 random(options().seed);
+  arrange(order, random);
+  memory.kernel = kernel;
+  memory.body = &body;
+  memory.grid = gridDim = grid;
+  memory.size = blockDim = size;
+  memory.error.clear();
+  begin_sectors();
+  ++counters().launches;
+  for (const std::uint64_t k : order) {
+    memory.index = blockIdx = {static_cast<unsigned>(k % grid.x), static_cast<unsigned>(k / grid.x % grid.y),
+                               static_cast<unsigned>(k / grid.x / grid.y)};
+    memory.random.seed(options().seed * 1000003 + k);
+    block = &memory;
+    begin_block(shared_bytes);
+    run_block();
+    block = nullptr;
+    ++counters().blocks;
+    if (!memory.error.empty()) throw Error(memory.error);
+  }
+  finish_sectors();
+}
+
+}  // namespace trireme::simt

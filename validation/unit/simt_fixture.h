@@ -1,0 +1,64 @@
+// What the tests of the simulator and of the CUDA kernels in it share.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "kernels/simt/engine.h"
+#include "kernels/simt/memory.h"
+
+namespace trireme::simt {
+
+struct Turn {
+  const char* name;
+  Order order;
+  std::uint64_t seed;
+};
+inline void PrintTo(const Turn& turn, std::ostream* out) { *out << turn.name; }
+/// Every kernel runs in these orders.
+constexpr Turn turns[] = {{"ascending", Order::ascending, 1},
+                          {"descending", Order::descending, 1},
+                          {"random1", Order::random, 1},
+                          {"random2", Order::random, 2}};
+
+/// Options and counters of a test; restores the defaults at its end.
+class SimtTest : public ::testing::TestWithParam<Turn> {
+ protected:
+  SimtTest() {
+    options() = {};
+    options().order = GetParam().order;
+    options().seed = GetParam().seed;
+    counters() = {};
+  }
+  ~SimtTest() override { options() = {}; }
+};
+
+#define TRIREME_IN_EVERY_ORDER(suite)                                       \
+  INSTANTIATE_TEST_SUITE_P(Orders, suite, ::testing::ValuesIn(simt::turns), \
+                           [](const auto& test) { return std::string(test.param.name); })
+
+/// Runs a kernel without arguments.
+template <class Kernel>
+void run(dim3 grid, dim3 size, std::size_t shared_bytes, const Kernel& kernel) {
+  run_grid("kernel", grid, size, shared_bytes, [&] { kernel(); });
+}
+
+/// The message of the simulator's Error that `action` ends with; empty: none.
+inline std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+/// The report must name `words`; a message that no run gave is a failure.
+inline void expect_error(const std::function<void()>& action, const std::string& words) {
+  const std::string message = error_of(action);
+  EXPECT_NE(message.find(words), std::string::npos) << "expected \"" << words << "\", got \"" << message << '"';
+}
+
+}  // namespace trireme::simt
