@@ -1,0 +1,22 @@
+// One micro-kernel per instruction wrapper of ptx.cuh. Inputs are coded integers, every register is dumped: the dump shows which
+// lane holds what, so the simulator's and a GPU's can be compared bit by bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/stream.h"
+
+namespace trireme::kernels::cuda {
+
+/// `in` and `out` are device memory of so many 32-bit words.
+struct Conformance {
+  const char* name;
+  std::size_t in, out;
+  void (*run)(const std::uint32_t* in, std::uint32_t* out, Stream stream);
+};
+
+constexpr int conformance_count = 17;
+extern const Conformance conformance[conformance_count];
+
+}  // namespace trireme::kernels::cuda
