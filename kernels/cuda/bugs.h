@@ -3,7 +3,20 @@
 #pragma once
 
 /// name, what is wrong
-#define TRIREME_BUGS(X)
+#define TRIREME_BUGS(X)                                                                          \
+  X(dropout_not_scaled, "what dropout keeps is not scaled")                                      \
+  X(row_sum_half_tree, "a warp's sum starts at a distance of 8")                                 \
+  X(row_sum_no_barrier, "a block's sum is read before all warps wrote theirs")                   \
+  X(layer_norm_one_group, "the second four columns of a piece take the first four's mask")       \
+  X(layer_norm_row_bound, "a row is read one piece too far")                                     \
+  X(layer_norm_counts_padding, "the variance counts what lies past the row's end")               \
+  X(layer_norm_same_parts, "the second sum reuses memory that others still read")                \
+  X(layer_norm_always_aligned, "16-byte accesses to rows that do not begin at a multiple of 16") \
+  X(layer_norm_sums_not_zeroed, "the weight gradients' sums begin with what memory held")        \
+  X(layer_norm_last_row, "the backward pass forgets the last row")                               \
+  X(layer_norm_parity, "the sums of two rows share memory")                                      \
+  X(layer_norm_fold_no_barrier, "the second stage reads before all have written")                \
+  X(layer_norm_overwrites, "weight gradients are written, not accumulated")
 
 namespace trireme::kernels::cuda {
 

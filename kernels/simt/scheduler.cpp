@@ -34,10 +34,12 @@ constexpr std::size_t stack_bytes = 128 * 1024, page = 4096;
 
 bool by_assembly() { return has_assembly_switch && options().assembly; }
 
+/// The kernel without its template arguments, and the block's index
 std::string block_name() {
   const uint3 i = block->index;
-  return std::string(block->kernel) + " block (" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) +
-         ")";
+  std::string kernel = block->kernel;
+  kernel = kernel.substr(kernel.front() == '(' ? 1 : 0, kernel.find('<') - (kernel.front() == '(' ? 1 : 0));
+  return kernel + " block (" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) + ")";
 }
 
 void record_fault(const std::string& message, const std::string& where) {

@@ -1,0 +1,27 @@
+// Launchers of layer norm: the operations of kernels.h of these names. All activations, gain and bias have one type, bf16, fp16
+// or fp32, that of x; mean, rstd, dgain and dbias are fp32. flops and bytes: cost.h, of the same names.
+#pragma once
+
+#include "kernels/cuda/stream.h"
+#include "kernels/kernels.h"
+
+namespace trireme::kernels::cuda {
+
+/// The longest row: two fp32 sums an element must fit into shared memory in the backward pass
+constexpr std::int64_t layer_norm_limit = 28672;  // longer ones are a std::invalid_argument
+
+void layer_norm(std::int64_t rows, std::int64_t hidden, View x, View gain, View bias, View y, View mean, View rstd,
+                Stream stream);
+
+/// The norm is that of `sum` as rounded to its type.
+void residual_layer_norm(Rows rows, std::int64_t hidden, View x, View linear_bias, Dropout dropout, View residual, View sum,
+                         View gain, View bias, View y, View mean, View rstd, Stream stream);
+
+/// fp32 elements that layer_norm_backward needs as scratch
+std::int64_t layer_norm_scratch(std::int64_t rows, std::int64_t hidden);
+
+/// Deterministic: the order of the weight gradients' sums follows from the shape alone.
+void layer_norm_backward(std::int64_t rows, std::int64_t hidden, View dy, View x, View gain, View mean, View rstd, View dresidual,
+                         View dx, View dgain, View dbias, View scratch, Stream stream);
+
+}  // namespace trireme::kernels::cuda

@@ -1,0 +1,54 @@
+// Numbers of the compute types and pieces of 16 bytes of them.
+#pragma once
+
+#include "kernels/cuda/ptx.cuh"
+
+namespace trireme::kernels::cuda {
+
+__device__ __forceinline__ float to_float(float x) { return x; }
+__device__ __forceinline__ float to_float(bf16 x) { return __bfloat162float(x); }
+__device__ __forceinline__ float to_float(fp16 x) { return __half2float(x); }
+
+template <class T>
+__device__ __forceinline__ T from_float(float x) {
+  if constexpr (std::is_same_v<T, bf16>)
+    return __float2bfloat16_rn(x);
+  else if constexpr (std::is_same_v<T, fp16>)
+    return __float2half_rn(x);
+  else
+    return x;
+}
+
+/// What one 16-byte access moves
+template <class T>
+struct alignas(16) Piece {
+  static constexpr int size = 16 / static_cast<int>(sizeof(T));
+  T element[size];
+};
+
+/// Columns column .. column + size - 1 of a row of `columns`, 0 past its end. `aligned`: every row begins at a multiple of 16
+/// bytes and has whole pieces.
+template <bool aligned, class T>
+__device__ __forceinline__ Piece<T> fetch(const T* row, int column, int columns) {
+  if constexpr (aligned) {
+    if (column < columns) return ptx::load<Piece<T>>(row + column);
+  }
+  Piece<T> piece;
+#pragma unroll
+  for (int j = 0; j < Piece<T>::size; ++j)
+    piece.element[j] = !aligned && column + j < columns ? ptx::load<T>(row + column + j) : from_float<T>(0);
+  return piece;
+}
+
+template <bool aligned, class T>
+__device__ __forceinline__ void put(T* row, int column, int columns, const Piece<T>& piece) {
+  if constexpr (aligned) {
+    if (column < columns) ptx::store(row + column, piece);
+  } else {
+#pragma unroll
+    for (int j = 0; j < Piece<T>::size; ++j)
+      if (column + j < columns) ptx::store(row + column + j, piece.element[j]);
+  }
+}
+
+}  // namespace trireme::kernels::cuda

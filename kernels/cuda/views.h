@@ -1,0 +1,42 @@
+// Typed pointers of views for the launchers.
+#pragma once
+
+#include <stdexcept>
+#include <type_traits>
+
+#include "kernels/cuda/ptx.cuh"
+#include "kernels/device.h"
+
+namespace trireme::kernels::cuda {
+
+template <class T>
+constexpr DType dtype_of() {
+  return std::is_same_v<T, bf16> ? DType::bf16 : std::is_same_v<T, fp16> ? DType::fp16 : DType::fp32;
+}
+
+/// At least `count` elements of T, or std::logic_error.
+template <class T>
+T* elements(View view, std::int64_t count) {
+  if (view.type != dtype_of<T>() || view.count < count)
+    throw std::logic_error("a view of another type, or shorter than its shape");
+  return static_cast<T*>(view.data);
+}
+
+/// Calls work(T{}) for the compute type T that `type` names.
+template <class Work>
+void with_type(DType type, const Work& work) {
+  switch (type) {
+    case DType::bf16:
+      return work(bf16{});
+    case DType::fp16:
+      return work(fp16{});
+    case DType::fp32:
+      return work(float{});
+    default:
+      throw std::logic_error("compute types are bf16, fp16 and fp32");
+  }
+}
+
+inline bool aligned16(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
+
+}  // namespace trireme::kernels::cuda
