@@ -16,7 +16,16 @@
   X(layer_norm_last_row, "the backward pass forgets the last row")                               \
   X(layer_norm_parity, "the sums of two rows share memory")                                      \
   X(layer_norm_fold_no_barrier, "the second stage reads before all have written")                \
-  X(layer_norm_overwrites, "weight gradients are written, not accumulated")
+  X(layer_norm_overwrites, "weight gradients are written, not accumulated")                      \
+  X(gemm_row_bound, "rows past the matrix's end are read")                                       \
+  X(gemm_depth_tail, "columns past the row's end are read")                                      \
+  X(gemm_fragments_swapped, "two registers of a fragment change places")                         \
+  X(gemm_transposed, "a fragment is loaded transposed")                                          \
+  X(gemm_column_bound, "columns past the result's end are written")                              \
+  X(gemm_no_commit, "copies are never committed")                                                \
+  X(gemm_waits_too_little, "the wait leaves the stage that is needed in flight")                 \
+  X(gemm_no_barrier, "a warp uses what others have not waited for")                              \
+  X(gemm_stage_in_use, "a stage is filled while it is read")
 
 namespace trireme::kernels::cuda {
 

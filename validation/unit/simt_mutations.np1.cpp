@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/bugs.h"
 #include "validation/unit/simt_fixture.h"
+#include "validation/unit/simt_gemm_cases.h"
 #include "validation/unit/simt_layer_norm_cases.h"
 
 namespace trireme::simt {
@@ -27,7 +28,8 @@ constexpr Mutant mutants[] = {
 /// The least shapes that use every part of the kernels; stops at the first that is wrong.
 bool kernels_are_right() {
   return forward_is_right<float>(2, 33) && forward_is_right<bf16>(3, 1024) && residual_is_right<bf16>({3, 2, 1}, 264, 0.2f) &&
-         backward_is_right<bf16>(50, 520, true);
+         backward_is_right<bf16>(50, 520, true) && linear_is_right<bf16>({70, 200, 72}, true, true) &&
+         linear_is_right<fp16>({9, 35, 21}, true, false);
 }
 
 /// "" when nothing was noticed
