@@ -1,5 +1,7 @@
 #include "kernels/simt/fiber.h"
 
+#include <sanitizer/asan_interface.h>
+
 #include <cstdint>
 
 namespace trireme::simt {
@@ -31,6 +33,7 @@ void* first_frame(std::byte*, std::size_t, void (*)()) { return nullptr; }
 }  // namespace
 
 void begin_context(Context& context, std::byte* memory, std::size_t bytes, void (*entry)(), bool assembly) {
+  ASAN_UNPOISON_MEMORY_REGION(memory, bytes);  // a launch that a fault ended left its frames there
   if (assembly) {
     context.stack_pointer = first_frame(memory, bytes, entry);
     return;
