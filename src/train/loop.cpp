@@ -1,6 +1,7 @@
 #include "train/loop.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -90,16 +91,39 @@ void Loop::log(StepRecord& record) {
   folder_->print(step_line(record, config_.run.steps, machine_.peak_flops, left));
 }
 
+/// A trace that cannot be written is said, and is all that is lost.
+void Loop::end_trace() {
+  try {
+    tracer_.end();
+  } catch (const base::Error& error) {
+    fmt::print(stderr, "warning: {}; the run goes on\n", error.what());
+  }
+}
+
 /// Every rank, with equal arguments; does not return.
 void Loop::stop(base::Exit status, const std::string& why) {
+  end_trace();
   world_.agree([&] { throw base::Error(status, why); });
 }
 
 void Loop::stop_if_not_finite(const StepRecord& record) {
-  if (record.result.finite()) return;
+  const bool held_out = !record.validation_loss || std::isfinite(*record.validation_loss);
+  if (record.result.finite() && held_out) return;
   try_to_save([&] { writer_.finish(); });  // of an earlier step, which was good
+  if (record.result.finite()) {
+    stop_if_weights_not_finite(record.step);
+    stop(base::Exit::not_finite, fmt::format("step {}: validation loss {}: not finite", record.step, *record.validation_loss));
+  }
   stop(base::Exit::not_finite, fmt::format("step {}: loss {}, gradient norm {}: not finite; {}", record.step, record.result.loss,
                                            record.result.gradient_norm, first_non_finite(trainer_, record.step - 1)));
+}
+
+/// The update of a finite gradient may overflow; a checkpoint of such weights would be worth nothing and push out good ones.
+void Loop::stop_if_weights_not_finite(std::int64_t step) {
+  const std::string weight = non_finite_weight(trainer_);
+  if (!weight.empty())
+    stop(base::Exit::not_finite,
+         fmt::format("after step {}: weights are not finite, the first {}; they were not saved", step, weight));
 }
 
 void Loop::stop_if_copies_differ(std::int64_t step) {
@@ -135,6 +159,7 @@ void Loop::announce_save() {
 }
 
 void Loop::save(std::int64_t step) {
+  stop_if_weights_not_finite(step);
   const double begin = base::now();
   try_to_save([&] { writer_.save(step); });
   turns_.save_took(base::now() - begin);
@@ -169,7 +194,7 @@ Ended Loop::run() {
     if (!ends(turn) && (turn == Turn::save_and_go_on || saves_at(record.step))) save(record.step);
     if (turn == Turn::save_and_go_on) turns_.honoured();
     if (record.validation_loss && !ends(turn)) turn = next_turn();
-    keep_going([&] { tracer_.end(); });
+    end_trace();
   }
   return end(turn, record);
 }
@@ -178,6 +203,7 @@ Ended Loop::end(Turn turn, const StepRecord& last) {
   const bool done = last.step >= config_.run.steps;
   if (steps_here_ == 0) print(fmt::format("step {} of {}: nothing was left to do\n", last.step, config_.run.steps));
   std::optional<grid::Agreed> not_saved;  // what else there is to write is still written
+  if (steps_here_ > 0) stop_if_weights_not_finite(last.step);
   try {
     if (last.step > 0) save_and_wait(last.step);
   } catch (const grid::Agreed& failed) {
@@ -186,10 +212,12 @@ Ended Loop::end(Turn turn, const StepRecord& last) {
   if (steps_here_ > 0) summarize(last);
   if (done && !config_.run.final_weights.empty()) trainer_.save(config_.run.final_weights);
   if (not_saved) throw *not_saved;
-  world_.agree([&] {
-    if (lost_) throw *lost_;
-  });
-  if (done) return {base::Exit::done, "done"};
+  if (done) {
+    world_.agree([&] {
+      if (lost_) throw *lost_;
+    });
+    return {base::Exit::done, "done"};
+  }
   const std::string why = fmt::format("saved at step {} of {}: {}", last.step, config_.run.steps, turns_.reason());
   print(why + "\n");
   return {turn == Turn::save_and_requeue ? base::Exit::saved : base::Exit::done, why};

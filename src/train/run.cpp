@@ -71,7 +71,9 @@ base::Exit run_training(grid::World& world, const config::Resolved& resolved, co
     const Machine machine = measure_machine(world, *kernels, start, begin, folder.get());
     Trainer trainer(resolved.config, start.threads, world, std::move(start.opened.sources), start.origin, std::move(kernels));
     if (start.origin.file) refuse_non_finite_weights(trainer, resolved.config.model.initial);
-    if (start.origin.checkpoint) refuse_non_finite_weights(trainer, start.origin.checkpoint->folder());
+    if (start.origin.checkpoint)
+      refuse_non_finite_weights(trainer, start.origin.checkpoint->folder(),
+                                "; to go on from an older checkpoint, move that folder elsewhere");
     const Ended ended = Loop(world, resolved, start, trainer, folder.get(), machine, signals).run();
     if (folder) folder->write_status(fmt::format("{} {}", static_cast<int>(ended.status), ended.why));
     return ended.status;
