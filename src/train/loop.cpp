@@ -20,9 +20,10 @@ namespace {
 /// Bytes a second a rank that are counted on until a save has been measured, for the end of the job's time: few.
 constexpr double unmeasured_save_rate = 50e6;
 
-CheckpointPlan plan(const config::Resolved& resolved) {
+CheckpointPlan plan(const config::Resolved& resolved, const Start& start) {
   const config::Config& config = resolved.config;
-  return {checkpoints_of(config.run.directory), write_config(resolved), config.batch.global, config.checkpoint.keep};
+  return {checkpoints_of(config.run.directory), write_config(resolved), config.batch.global, config.checkpoint.keep,
+          start.damaged};
 }
 
 bool ends(Turn turn) { return turn == Turn::save_and_end || turn == Turn::save_and_requeue; }
@@ -37,7 +38,7 @@ Loop::Loop(grid::World& world, const config::Resolved& resolved, const Start& st
       trainer_(trainer),
       folder_(folder),
       machine_(machine),
-      writer_(trainer.state(), plan(resolved), trainer.device(), trainer.grid(), trainer.snapshot()),
+      writer_(trainer.state(), plan(resolved, start), trainer.device(), trainer.grid(), trainer.snapshot()),
       turns_(world, signals, config_.run.directory, config_.run.time_limit),
       tracer_(world, config_, config::write_config(resolved), config_.run.directory) {
   if (start.resumes && start.origin.moments) writer_.set_saved_step(start.origin.step);
@@ -147,8 +148,8 @@ Turn Loop::next_turn() {
 void Loop::try_to_save(const std::function<void()>& work) {
   try {
     work();
-  } catch (const grid::Agreed&) {
-    print("warning: no checkpoint was written; the run goes on\n");
+  } catch (const grid::Agreed& failed) {
+    print(fmt::format("warning: {}; the run goes on\n", world_.said(failed)));
   }
 }
 
@@ -205,7 +206,7 @@ Ended Loop::end(Turn turn, const StepRecord& last) {
   std::optional<grid::Agreed> not_saved;  // what else there is to write is still written
   if (steps_here_ > 0) stop_if_weights_not_finite(last.step);
   try {
-    if (last.step > 0) save_and_wait(last.step);
+    if (last.step > 0 && steps_here_ > 0) save_and_wait(last.step);
   } catch (const grid::Agreed& failed) {
     not_saved = failed;
   }
@@ -218,7 +219,8 @@ Ended Loop::end(Turn turn, const StepRecord& last) {
     });
     return {base::Exit::done, "done"};
   }
-  const std::string why = fmt::format("saved at step {} of {}: {}", last.step, config_.run.steps, turns_.reason());
+  const std::string why = last.step > 0 ? fmt::format("saved at step {} of {}: {}", last.step, config_.run.steps, turns_.reason())
+                                        : "ended before the first step: " + turns_.reason();
   print(why + "\n");
   return {turn == Turn::save_and_requeue ? base::Exit::saved : base::Exit::done, why};
 }
