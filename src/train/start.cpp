@@ -71,14 +71,18 @@ void open_origin(Start& start, const config::Resolved& resolved, grid::World& wo
   start.origin.checkpoint = std::move(found.reader);
 }
 
+/// Whether `file` is to lie right in `directory`, which is yet to be made.
+bool lies_in_new_folder(const std::filesystem::path& file, const std::filesystem::path& directory) {
+  const auto plain = [](const std::filesystem::path& path) { return std::filesystem::absolute(path).lexically_normal(); };
+  return !std::filesystem::exists(directory) && plain(file).parent_path() == plain(directory / "x").parent_path();
+}
+
 void check_outputs(const config::Resolved& resolved, grid::World& world) {
   world.agree([&] {
     if (world.rank() != 0) return;
     const config::Run& run = resolved.config.run;
     check_run_folder(run.directory, resolved.path);
-    const auto absolute = [](const std::filesystem::path& path) { return std::filesystem::absolute(path).lexically_normal(); };
-    const bool in_run = absolute(run.final_weights).parent_path() == absolute(run.directory + "/x").parent_path();
-    if (!run.final_weights.empty() && !(in_run && !std::filesystem::exists(run.directory)))  // else made with the run's folder
+    if (!run.final_weights.empty() && !lies_in_new_folder(run.final_weights, run.directory))
       check_output_file("run.final_weights", run.final_weights);
   });
 }
