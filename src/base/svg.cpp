@@ -36,10 +36,11 @@ std::string svg_head(double width, double height) {
       width, height);
 }
 
-std::vector<double> round_ticks(double low, double high, int wanted) {
+std::vector<double> round_ticks(double low, double high, int wanted, double closest) {
   if (!(high > low)) return {low};
   const double rough = (high - low) / std::max(wanted, 1), power = std::pow(10, std::floor(std::log10(rough)));
-  const double digit = rough / power, step = power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
+  const double digit = rough / power;
+  const double step = std::max(closest, power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10));
   std::vector<double> ticks;
   for (double k = std::ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k) ticks.push_back(k * step + 0.0);  // no -0
   return ticks;

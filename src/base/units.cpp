@@ -73,10 +73,13 @@ double seconds_of(std::string_view text) {
   for (const std::string_view endless : {"UNLIMITED", "NOT_SET", "INVALID"})
     if (text == endless) return 0;
   const auto dash = text.find('-', 1), colon = text.find(':');
-  if (colon != std::string_view::npos && dash != std::string_view::npos) {
+  if (dash != std::string_view::npos &&
+      text.find_first_of("eE") == std::string_view::npos) {  // days-hours, days-hours:minutes, days-hours:minutes:seconds
     const auto days = static_cast<double>(parse_count(text.substr(0, dash)));
     if (days < 0) refuse("out of range");
-    return 86400 * days + clock_seconds(text.substr(dash + 1), 24, false);
+    std::string clock(text.substr(dash + 1));
+    for (auto colons = std::count(clock.begin(), clock.end(), ':'); colons < 2; ++colons) clock += ":00";
+    return 86400 * days + clock_seconds(clock, 24, false);
   }
   if (colon != std::string_view::npos) return clock_seconds(text, 1e6, true);
   constexpr std::pair<char, double> units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};

@@ -14,8 +14,8 @@ std::int64_t parse_count(std::string_view text);
 double parse_real(std::string_view text);
 
 /// Seconds: "90", "0.5", "90s", "30m", "4h", and what Slurm's squeue prints: "1:59" (minutes and seconds), "04:00:00",
-/// "1-12:00:00", and 0 for "UNLIMITED", "NOT_SET" and "INVALID". A plain number is of seconds, where Slurm's options mean
-/// minutes.
+/// "1-12:00:00", "1-12:00", "1-12", and 0 for "UNLIMITED", "NOT_SET" and "INVALID". A plain number is of seconds, where Slurm's
+/// options mean minutes.
 double parse_duration(std::string_view text);
 
 /// Bytes: "4096", "64KiB", "1.5 GiB", "10 MB"; KiB MiB GiB TiB are powers of 1024, kB MB GB TB powers of 1000. A bare K, M or G

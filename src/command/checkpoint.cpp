@@ -18,6 +18,7 @@
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_reader.h"
 #include "store/gpt2_names.h"
+#include "train/run_folder.h"
 
 namespace trireme::command {
 namespace {
@@ -155,6 +156,14 @@ int import_model(const Arguments& arguments) {
   return 0;
 }
 
+/// Weights that changed on disk must not leave in a file that nobody can verify.
+void refuse_damaged(const store::CheckpointReader& reader) {
+  std::vector<std::string> faults;
+  for (std::size_t i = 0; i < reader.manifest().files.size(); ++i)
+    for (std::string& fault : reader.verify_file(i)) faults.push_back(std::move(fault));
+  if (!faults.empty()) throw base::Error(base::Exit::mismatch, fmt::format("{}", fmt::join(faults, "\n")));
+}
+
 int export_model(const Arguments& arguments) {
   const std::map<std::string, store::Dtype> dtypes = {
       {"fp32", store::Dtype::fp32}, {"bf16", store::Dtype::bf16}, {"fp16", store::Dtype::fp16}};
@@ -162,6 +171,8 @@ int export_model(const Arguments& arguments) {
   const auto resolved = config::read_config(reader.folder() + ": its config", reader.manifest().config, {},
                                             config::Missing::allow, config::Unbuilt::allow);
   const auto parameters = spec::model_parameters(checked(resolved.config.model, reader.folder() + ": its config"));
+  train::check_output_file("the file to write", arguments.model);
+  refuse_damaged(reader);
   const auto writer = store::create_gpt2(arguments.model, parameters, dtypes.at(arguments.dtype));
   std::vector<float> values;
   for (const spec::Parameter& parameter : parameters) {
@@ -195,7 +206,7 @@ int checkpoint(int argc, char** argv) {
   exports->add_option("STEP_DIR", arguments.checkpoint, which)->required();
   exports->add_option("MODEL", arguments.model, "the .safetensors file to write")->required();
   exports->add_option("--dtype", arguments.dtype, "fp32, bf16 or fp16; rounds to nearest, ties to even")
-      ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
+      ->transform(CLI::IsMember({"fp32", "bf16", "fp16"}, CLI::ignore_case))
       ->capture_default_str();
   if (const std::string help = parse(app, argc, argv); !help.empty()) {
     fmt::print("{}", help);

@@ -13,7 +13,7 @@
 namespace trireme::command {
 namespace {
 
-constexpr double width = 860, height = 420, left = 78, right = 20, top = 42, bottom = 50;  // pixels
+constexpr double width = 860, height = 420, left = 78, right = 20, digit_width = 7.3, top = 50, bottom = 50;  // pixels
 /// Blue and orange: told apart by all eyes.
 constexpr std::array<const char*, 4> colours = {"#2f5fb3", "#d55e00", "#4aa564", "#7b3f98"};
 constexpr std::size_t least_to_smooth = 40;  // points
@@ -27,16 +27,24 @@ struct Interval {
   double share(double value) const { return (value - low) / (high - low); }
 };
 
+bool drawn(const Chart& chart, const Point& point) {
+  return std::isfinite(point.x) && std::isfinite(point.y) && (!chart.logarithmic || point.y > 0);
+}
+
+bool has_points(const Chart& chart, const Curve& curve) {
+  return std::any_of(curve.points.begin(), curve.points.end(), [&](const Point& point) { return drawn(chart, point); });
+}
+
 class Drawing {
  public:
   explicit Drawing(const Chart& chart) : chart_(chart) {
     for (const Curve& curve : chart.curves)
       for (const Point& point : curve.points)
-        if (drawn(point)) {
+        if (drawn(chart, point)) {
           x_.add(point.x);
           y_.add(scaled(point.y));
         }
-    if (x_.low > x_.high) base::refuse("{}: there is nothing to draw", chart.title);
+    if (!has_points(chart)) base::refuse("{}: there is nothing to draw", chart.title);
     if (chart.from_zero) y_.add(0);
     const double room = y_.high > y_.low ? 0.04 * (y_.high - y_.low) : std::max(std::abs(y_.high) * 0.1, 0.05);
     y_.high += room;
@@ -53,9 +61,6 @@ class Drawing {
   }
 
  private:
-  bool drawn(const Point& point) const {
-    return std::isfinite(point.x) && std::isfinite(point.y) && (!chart_.logarithmic || point.y > 0);
-  }
   double scaled(double value) const { return chart_.logarithmic ? std::log10(value) : value; }
   double x(double value) const { return left + x_.share(value) * (width - left - right); }
   double y(double shown) const { return height - bottom - y_.share(shown) * (height - top - bottom); }
@@ -80,17 +85,19 @@ class Drawing {
       out_ += fmt::format(
           "<path d=\"M{0} {1:.2f}H{2}\" stroke=\"#e3e3e3\"/><text x=\"{3}\" y=\"{4:.2f}\" text-anchor=\"end\">{5:.6g}</text>\n",
           left, y(scaled(tick)), width - right, left - 6, y(scaled(tick)) + 4, tick);
-    for (const double tick : base::round_ticks(x_.low, x_.high, 8))
+    for (const double tick : base::round_ticks(x_.low, x_.high, 8, 1)) {
+      const std::string label = fmt::format("{:.10g}", tick);
+      const double inside = width - 4 - digit_width / 2 * static_cast<double>(label.size());  // the last one stays in the picture
       out_ += fmt::format(
-          "<path d=\"M{0:.2f} {1}V{2}\" stroke=\"#e3e3e3\"/><text x=\"{0:.2f}\" y=\"{3}\" "
-          "text-anchor=\"middle\">{4:.10g}</text>\n",
-          x(tick), top, height - bottom, height - bottom + 18, tick);
+          "<path d=\"M{0:.2f} {1}V{2}\" stroke=\"#e3e3e3\"/><text x=\"{3:.2f}\" y=\"{4}\" text-anchor=\"middle\">{5}</text>\n",
+          x(tick), top, height - bottom, std::min(x(tick), inside), height - bottom + 18, label);
+    }
     out_ += fmt::format("<path d=\"M{0} {1}V{2}H{3}\" fill=\"none\" stroke=\"#333333\"/>\n", left, top, height - bottom,
                         width - right);
     out_ += fmt::format("<text x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", (left + width - right) / 2, height - 12,
                         base::xml_text(chart_.x_label));
     out_ += fmt::format("<text transform=\"translate(16 {:.0f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-                        (top + height - bottom) / 2, base::xml_text(chart_.y_label));
+                        (top + height - bottom) / 2, base::xml_text(chart_.y_label + (chart_.logarithmic ? ", log scale" : "")));
   }
 
   /// A line through the points, interrupted at gaps; a point without neighbours is a dot.
@@ -98,13 +105,13 @@ class Drawing {
     std::string path;
     std::size_t run = 0;
     for (std::size_t k = 0; k < points.size(); ++k) {
-      if (!drawn(points[k])) {
+      if (!drawn(chart_, points[k])) {
         run = 0;
         continue;
       }
       const double px = x(points[k].x), py = y(scaled(points[k].y));
       path += fmt::format("{}{:.2f} {:.2f}", run++ ? "L" : "M", px, py);
-      if (run == 1 && (k + 1 == points.size() || !drawn(points[k + 1])))
+      if (run == 1 && (k + 1 == points.size() || !drawn(chart_, points[k + 1])))
         out_ += fmt::format("<circle cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"3\" fill=\"{}\"/>\n", px, py, colour);
     }
     if (!path.empty())
@@ -115,6 +122,7 @@ class Drawing {
 
   void draw(std::size_t k) {
     const Curve& curve = chart_.curves[k];
+    if (!has_points(chart_, curve)) return;
     const char* colour = colours[k % colours.size()];
     const bool smooth = curve.smoothed && curve.points.size() >= least_to_smooth;
     line(curve.points, colour, smooth ? 1 : 2, smooth ? 0.35 : 1);
@@ -122,10 +130,10 @@ class Drawing {
     if (chart_.curves.size() > 1 || smooth) legend(colour, curve.name + (smooth ? " (bold: running mean)" : ""));
   }
 
-  /// Above the curves, from right to left.
+  /// Between title and curves, from right to left.
   void legend(const char* colour, const std::string& name) {
     out_ += fmt::format(
-        "<path d=\"M{:.0f} 16h24\" stroke=\"{}\" stroke-width=\"3\"/><text x=\"{:.0f}\" y=\"20\" text-anchor=\"end\">{}</text>\n",
+        "<path d=\"M{:.0f} 36h24\" stroke=\"{}\" stroke-width=\"3\"/><text x=\"{:.0f}\" y=\"40\" text-anchor=\"end\">{}</text>\n",
         legend_ - 24, colour, legend_ - 32, base::xml_text(name));
     legend_ -= 56 + 7.3 * static_cast<double>(name.size());
   }
@@ -152,6 +160,10 @@ std::vector<Point> running_means(const std::vector<Point>& points) {
     means.push_back({points[k].x, sum / count});
   }
   return means;
+}
+
+bool has_points(const Chart& chart) {
+  return std::any_of(chart.curves.begin(), chart.curves.end(), [&](const Curve& curve) { return has_points(chart, curve); });
 }
 
 std::string line_chart(const Chart& chart) { return Drawing(chart).text(); }

@@ -1,4 +1,4 @@
-// Curves over steps, as one SVG file that needs nothing else.
+// Curves over steps (whole numbers), as one SVG file that needs nothing else.
 #pragma once
 
 #include <string>
@@ -25,6 +25,9 @@ struct Chart {
 
 /// Throws base::Error (bad_input) naming the chart when there is no point to draw.
 std::string line_chart(const Chart& chart);
+
+/// Whether there is a point to draw: finite, and above 0 on a logarithmic axis.
+bool has_points(const Chart& chart);
 
 /// Each the mean of the points around it, n / 20 on either side (fewer at the ends, the same on both); gaps are left out.
 std::vector<Point> running_means(const std::vector<Point>& points);

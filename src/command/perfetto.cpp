@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -91,6 +92,10 @@ void add_flows(Json& events, const Trace& trace) {
     if (receiver == passes.end() || receiver->second.rank == sender.rank) continue;
     events.push_back(flow("s", ++id, sender, 0.99));
     events.push_back(flow("f", id, receiver->second, 0.01));
+    // Between clocks that are not quite one, what is received may seem to come before it is sent.
+    const double begin = events[events.size() - 2]["ts"], end = events.back()["ts"];
+    const double error = trace.ranks[sender.rank].clock_error + trace.ranks[receiver->second.rank].clock_error;
+    if (begin - end <= microseconds(error)) events.back()["ts"] = std::max(begin, end);
   }
 }
 

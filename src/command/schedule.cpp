@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "command/arguments.h"
 #include "command/commands.h"
+#include "command/outputs.h"
 #include "config/reader.h"
 #include "schedule/messages.h"
 #include "schedule/proofs.h"
@@ -63,6 +64,7 @@ std::string joined(const std::vector<Item>& items, const char* separator) {
 
 std::string schedule_report(const ScheduleOptions& options) {
   const sched::Schedule schedule = schedule_of(options);
+  check_outputs({}, {options.svg});
   const sched::Messages messages = sched::derive_messages(schedule);
   if (const auto broken = sched::violations(schedule, messages); !broken.empty())
     base::fail("this schedule cannot run:\n  {}", joined(broken, "\n  "));
@@ -78,7 +80,7 @@ std::string schedule_report(const ScheduleOptions& options) {
               ? sched::picture(schedule, timing)
               : fmt::format("(a picture of {} columns, too wide: --svg FILE draws it)\n", timing.seconds);
   if (options.list) text += sched::listing(schedule);
-  text += fmt::format("bubble            {:.4f} of the work measured, {:.4f} by the formula (p-1)/(v m)\n",
+  text += fmt::format("bubble            {:.4f} of the work simulated, {:.4f} by the formula (p-1)/(v m)\n",
                       sched::bubble(schedule, timing, forward_seconds, backward_seconds), sched::bubble_formula(schedule));
   text += fmt::format("peak activations  {} by stage, each of one microbatch and chunk\n",
                       joined(sched::peak_activations(schedule), " "));

@@ -3,12 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
-#include "base/error.h"
 #include "base/file.h"
 #include "command/arguments.h"
 #include "command/commands.h"
+#include "command/outputs.h"
 #include "command/trace_pictures.h"
 #include "command/trace_summary.h"
 
@@ -16,9 +14,6 @@ namespace trireme::command {
 namespace {
 
 void write(const std::string& path, const std::string& content) {
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::error_code ignored;  // then the file cannot be written
-  if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
   base::write_file_atomically(path, content);
   fmt::print("wrote {}\n", path);
 }
@@ -32,12 +27,13 @@ int trace(int argc, char** argv) {
   CLI::App app("Shows one traced step: where its time went. Without options: --summary.", "trireme trace");
   app.add_option("FILE.h5", file, "RUN/traces/step-....h5, written by a run with trace.steps")->required();
   app.add_flag("--summary", summary, "time by kind, bubble, waits, slowest rank");
-  app.add_flag("--ascii", ascii, "a row of characters a rank");
-  app.add_option("--columns", columns, "width of --ascii")->check(CLI::Range(10, 10000))->capture_default_str();
+  CLI::Option* const draws = app.add_flag("--ascii", ascii, "a row of characters a rank");
+  app.add_option("--columns", columns, "width of --ascii")->needs(draws)->check(CLI::Range(10, 10000))->capture_default_str();
   app.add_option("--svg", svg, "draw a row a rank into this file");
   app.add_option("--perfetto", perfetto, "write this file for ui.perfetto.dev or chrome://tracing");
   const std::string help = parse(app, argc, argv);
   if (!help.empty()) return fmt::print("{}", help), 0;
+  check_outputs({file}, {svg, perfetto});
   const store::Trace trace = store::read_trace(file);
   if (summary || (!ascii && svg.empty() && perfetto.empty())) fmt::print("{}", trace_summary(trace));
   if (ascii) fmt::print("{}", ascii_picture(trace, columns));

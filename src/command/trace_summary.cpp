@@ -23,7 +23,7 @@ bool is_pass(const TraceEvent& event) {
 /// Seconds of one rank.
 struct RankTimes {
   std::array<double, grid::activity_kinds> kinds{};  // each without what lies in it
-  double passes = 0;                                 // with what lies in them
+  double passes = 0;                                 // with what lies in them: waits for tensor ranks
   double pass_flops = 0;
   double covered = 0;  // by any event
 };
@@ -85,11 +85,12 @@ std::string exposed_line(const std::vector<RankTimes>& ranks, double length) {
                      parts.empty() ? "" : ": ", parts);
 }
 
-std::string slowest_line(const Trace& trace, const std::vector<double>& passes) {
-  const auto most = std::max_element(passes.begin(), passes.end());
-  const RankTrace& rank = trace.ranks[static_cast<std::size_t>(most - passes.begin())];
-  return fmt::format("slowest rank in forward + backward: {} on {} ({:.3f} ms; mean {:.3f} ms)\n", most - passes.begin(),
-                     rank.host, *most * 1e3, mean(passes) * 1e3);
+/// `own`: seconds of forward and backward without waits: a rank that waits for a slow one is not slow.
+std::string slowest_line(const Trace& trace, const std::vector<double>& own) {
+  const auto most = std::max_element(own.begin(), own.end());
+  const RankTrace& rank = trace.ranks[static_cast<std::size_t>(most - own.begin())];
+  return fmt::format("slowest rank in forward + backward, without waits: {} on {} ({:.3f} ms; mean {:.3f} ms)\n",
+                     most - own.begin(), rank.host, *most * 1e3, mean(own) * 1e3);
 }
 
 std::string clock_line(const Trace& trace) {
@@ -141,9 +142,9 @@ std::string trace_summary(const Trace& trace) {
   };
   const double length = length_of(trace);
   const std::vector<double> passes = column([](const RankTimes& times) { return times.passes; });
-  std::string text =
-      fmt::format("{}\n{} ranks on {} host{}; {:.3f} ms to the last event's end, evaluation and output included\n\n",
-                  layout_line(trace), ranks.size(), hosts.size(), hosts.size() == 1 ? "" : "s", length * 1e3);
+  std::string text = fmt::format(
+      "{}\n{} rank{} on {} host{}; {:.3f} ms to the last event's end, evaluation and output included\n\n", layout_line(trace),
+      ranks.size(), ranks.size() == 1 ? "" : "s", hosts.size(), hosts.size() == 1 ? "" : "s", length * 1e3);
   text += fmt::format("{:<32}{:>10}{:>10}{:>10}{:>13}\n", "milliseconds of the step", "min", "mean", "max", "rank of max");
   for (int kind = 0; kind < grid::activity_kinds; ++kind) {
     const auto values = column([&](const RankTimes& times) { return times.kinds[static_cast<std::size_t>(kind)]; });
@@ -152,15 +153,21 @@ std::string trace_summary(const Trace& trace) {
   }
   text += row("idle", column([&](const RankTimes& times) { return length - times.covered; })) + "\n";
   text += fmt::format(
-      "bubble, in times of forward + backward: {:.4f} measured (first pass to last on any rank, beyond the mean work), "
-      "{:.4f} by formula (p-1)/(v m)\n",
+      "bubble, in times of forward + backward: {:.4f} measured (first pass to last on any rank, beyond the mean work, "
+      "waits for tensor ranks counted as work), {:.4f} by formula (p-1)/(v m)\n",
       measured_bubble(trace), bubble_by_formula(trace));
   text += exposed_line(ranks, length);
   const double flops = mean(column([](const RankTimes& times) { return times.pass_flops; }));
   if (flops > 0)
-    text += fmt::format("rate inside the passes: {}FLOP/s a rank (matrix products, attention dense)\n",
-                        base::rate_text(flops / mean(passes)));
-  return text + slowest_line(trace, passes) + clock_line(trace);
+    text += fmt::format(
+        "rate inside the passes: {}FLOP/s a rank (matrix products, attention dense; waits for tensor ranks counted as time of "
+        "the passes)\n",
+        base::rate_text(flops / mean(passes)));
+  const std::vector<double> own = column([](const RankTimes& times) {
+    return times.kinds[static_cast<std::size_t>(kind_of(grid::Work::forward))] +
+           times.kinds[static_cast<std::size_t>(kind_of(grid::Work::backward))];
+  });
+  return text + slowest_line(trace, own) + clock_line(trace);
 }
 
 }  // namespace trireme::command

@@ -52,6 +52,7 @@ class Check {
     learning_rate();
     evaluation();
     length();
+    watchdog();
     trace();
     problems_.throw_if_any();
   }
@@ -177,6 +178,13 @@ class Check {
   }
 
   /// Counters of tokens are 64-bit.
+  /// Below a second every machine is silent at times.
+  void watchdog() {
+    if (config_.run.watchdog > 0 && config_.run.watchdog < 1)
+      report({"run.watchdog"},
+             fmt::format("{} is too short to tell a fault; at least 1 (seconds), or 0: off", show("run.watchdog")));
+  }
+
   void length() {
     const Count step = config_.batch.global * config_.model.sequence;
     const Count most = std::numeric_limits<Count>::max() / step;

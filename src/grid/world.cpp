@@ -122,6 +122,12 @@ void World::agree(const std::function<void()>& work) {
   throw Agreed{static_cast<base::Exit>(first & 255), first == mine ? error->what() : ""};
 }
 
+std::string World::said(const Agreed& end) {
+  std::string all;
+  for (const std::string& text : gather(end.message)) all += text;  // one rank has it
+  return all;
+}
+
 void World::broadcast(std::string& text, int root) {
   auto bytes = static_cast<std::int64_t>(text.size());
   everyone_->wait(everyone_->broadcast(kernels::view(bytes), root, Traffic::control));

@@ -54,6 +54,8 @@ class World {
   /// Every rank: runs `work`; if it threw anywhere, the lowest rank where it did prints its message to standard error, and every
   /// rank throws the same Agreed. `work` must not communicate after it may have failed on some ranks only.
   void agree(const std::function<void()>& work);
+  /// Every rank, after agree() threw `end`: what was printed, on rank 0; nothing elsewhere.
+  std::string said(const Agreed& end);
   /// Every rank: `text` becomes the root's.
   void broadcast(std::string& text, int root = 0);
   /// Every rank: the texts in rank order on rank 0, nothing elsewhere. Meant for short texts of similar length.

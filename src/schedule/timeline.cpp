@@ -28,8 +28,9 @@ constexpr std::array<Colours, 10> palette = {{{"forward", "#2f5fb3", "#ffffff", 
                                               {"checkpoint", "#d6589a", "#000000", "#d6589a"}}};
 const Colours& colours(Tint tint) { return palette[static_cast<std::size_t>(tint)]; }
 
-constexpr double row_height = 28, box_height = 24, strip_height = 6, top = 52, digit_width = 7, label_width = 7.3;  // pixels
-constexpr double least_width = 860, most_width = 9000;                                                              // of the rows
+constexpr double row_height = 28, box_height = 24, strip_height = 6, legend_height = 18, box_size = 12, digit_width = 7,
+                 label_width = 7.3;                     // pixels
+constexpr double least_width = 860, most_width = 9000;  // of the rows
 
 double needed_pixels(int number) { return digit_width * static_cast<double>(fmt::formatted_size("{}", number)) + 3; }
 
@@ -56,15 +57,17 @@ class Drawing {
     if (length_ <= 0) length_ = 1;
     scale_ = scale_for(timeline, length_);
     left_ = 16 + label_width * static_cast<double>(longest);
-    bottom_ = top + row_height * static_cast<double>(timeline.rows.size());
+    legend();
+    top_ = legend_y_ + 25;
+    bottom_ = top_ + row_height * static_cast<double>(timeline.rows.size());
   }
 
   std::string text() {
     out_ = base::svg_head(x(length_) + right(), bottom_ + 34);
     out_ += fmt::format("<text x=\"8\" y=\"17\" font-size=\"13\">{}</text>\n", base::xml_text(timeline_.title));
-    legend();
+    out_ += legend_;
     axis();
-    for (std::size_t k = 0; k < timeline_.rows.size(); ++k) row(timeline_.rows[k], top + row_height * static_cast<double>(k));
+    for (std::size_t k = 0; k < timeline_.rows.size(); ++k) row(timeline_.rows[k], top_ + row_height * static_cast<double>(k));
     return out_ + "</svg>\n";
   }
 
@@ -75,23 +78,43 @@ class Drawing {
     return std::max(30 + label_width * static_cast<double>(timeline_.unit.size()), wide() ? left_ + 10 : 0);
   }
 
+  /// Whether there is white in a row that can be seen: half a pixel.
+  bool has_gap(const Row& row) const {
+    double covered = 0;
+    for (const Box& box : row.boxes)
+      if (!box.inside) covered += box.end - box.begin;
+    return (length_ - covered) * scale_ > 0.5;
+  }
+
   /// What occurs, and nothing else.
   void legend() {
-    std::array<bool, palette.size()> full{}, light{};
-    for (const Row& row : timeline_.rows)
-      for (const Box& box : row.boxes) (box.light ? light : full)[static_cast<std::size_t>(box.tint)] = true;
-    double place = 8;
-    const auto entry = [&](const char* fill, const std::string& name) {
-      out_ += fmt::format(
-          "<rect x=\"{:.0f}\" y=\"27\" width=\"12\" height=\"12\" fill=\"{}\"/><text x=\"{:.0f}\" y=\"37\">{}</text>\n", place,
-          fill, place + 17, name);
-      place += 40 + label_width * static_cast<double>(name.size());
-    };
-    for (std::size_t k = 0; k < palette.size(); ++k) {
-      if (full[k]) entry(palette[k].fill, palette[k].name);
-      if (light[k] && palette[k].light != palette[k].fill)
-        entry(palette[k].light, fmt::format("{}, later chunks", palette[k].name));
+    std::array<bool, palette.size()> full{}, light{}, inside{};
+    bool idle = false;
+    for (const Row& row : timeline_.rows) {
+      for (const Box& box : row.boxes)
+        (box.inside ? inside : box.light ? light : full)[static_cast<std::size_t>(box.tint)] = true;
+      idle |= has_gap(row);
     }
+    for (std::size_t k = 0; k < palette.size(); ++k) {
+      if (full[k]) entry(palette[k].name, palette[k].fill, box_size);
+      if (light[k]) entry(fmt::format("{}, later chunks", palette[k].name), palette[k].light, box_size);
+      if (inside[k]) entry(fmt::format("{} inside a pass or other work", palette[k].name), palette[k].fill, box_size / 3);
+    }
+    if (idle) entry("idle", "#ffffff\" stroke=\"#999999", box_size);
+  }
+
+  /// A swatch that high and its name, on a new line where this one is full.
+  void entry(const std::string& name, const char* fill, double high) {
+    const double wide = 40 + label_width * static_cast<double>(name.size());
+    if (legend_x_ > 8 && legend_x_ + wide > left_ + least_width) {
+      legend_x_ = 8;
+      legend_y_ += legend_height;
+    }
+    legend_ += fmt::format(
+        "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"{:.0f}\" height=\"{:.0f}\" fill=\"{}\"/><text x=\"{:.0f}\" "
+        "y=\"{:.0f}\">{}</text>\n",
+        legend_x_, legend_y_ + box_size - high, box_size, high, fill, legend_x_ + 17, legend_y_ + 10, name);
+    legend_x_ += wide;
   }
 
   void axis() {
@@ -100,7 +123,7 @@ class Drawing {
       out_ += fmt::format(
           "<path d=\"M{0:.2f} {1:.0f}V{2:.0f}\" stroke=\"#d9d9d9\"/><text x=\"{0:.2f}\" y=\"{3:.0f}\" "
           "text-anchor=\"middle\">{4:.6g}</text>\n",
-          x(tick), top - 4, bottom_ + 4, bottom_ + 18, tick);
+          x(tick), top_ - 4, bottom_ + 4, bottom_ + 18, tick);
     out_ +=
         fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", x(length_) + 10, bottom_ + 18, base::xml_text(timeline_.unit));
   }
@@ -137,8 +160,9 @@ class Drawing {
   }
 
   const Timeline& timeline_;
-  double length_ = 0, scale_ = 1, left_ = 0, bottom_ = 0;
-  std::string out_;
+  double length_ = 0, scale_ = 1, left_ = 0, top_ = 0, bottom_ = 0;
+  double legend_x_ = 8, legend_y_ = 27;  // where the next entry goes
+  std::string out_, legend_;
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ enum class Tint { forward, backward, weight_gradient, wait, collective, optimize
 struct Box {
   double begin = 0, end = 0;  // in the timeline's unit
   Tint tint = Tint::wait;
-  bool light = false;   // a chunk after the first
+  bool light = false;   // a chunk after the first: all of them share a shade
   bool inside = false;  // lies in another box: drawn as a thin strip at the foot of the row
   int number = -1;      // of the microbatch, written where it fits; -1: none
   std::string title;    // shown where the mouse rests

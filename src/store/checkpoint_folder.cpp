@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <optional>
 #include <system_error>
 
 #include "base/error.h"
@@ -21,15 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char *prefix = "step-", *partial = ".partial", *deleting = ".deleting", *latest = "latest";
-
-/// N of "step-N" where the name is as step_folder_name makes it.
-std::optional<std::int64_t> step_of(const std::string& name) {
-  if (!name.starts_with(prefix)) return {};
-  const std::string digits = name.substr(std::strlen(prefix));
-  if (digits.size() < 8 || digits.size() > 18 || digits.find_first_not_of("0123456789") != std::string::npos) return {};
-  const std::int64_t step = std::stoll(digits);
-  return step_folder_name(step) == name ? std::optional(step) : std::nullopt;
-}
 
 bool is_published(const fs::path& folder) {
   std::error_code ignored;
@@ -106,6 +96,14 @@ void point_latest(const fs::path& folder, const std::string& name) {
 
 std::string step_folder_name(std::int64_t step) { return fmt::format("{}{:08}", prefix, step); }
 
+std::optional<std::int64_t> step_of_folder(const std::string& name) {
+  if (!name.starts_with(prefix)) return {};
+  const std::string digits = name.substr(std::strlen(prefix));
+  if (digits.size() < 8 || digits.size() > 18 || digits.find_first_not_of("0123456789") != std::string::npos) return {};
+  const std::int64_t step = std::stoll(digits);
+  return step_folder_name(step) == name ? std::optional(step) : std::nullopt;
+}
+
 std::string create_partial(const std::string& folder, std::int64_t step) {
   const fs::path path = fs::path(folder) / (step_folder_name(step) + partial);
   erase(path);
@@ -137,9 +135,7 @@ std::string publish(const std::string& partial_folder, Manifest manifest) {
 std::vector<std::string> list_checkpoints(const std::string& folder) {
   std::vector<std::pair<std::int64_t, std::string>> found;
   for (const std::string& name : names_in(folder)) {
-    const auto step = step_of(name);
-    const fs::path path = fs::path(folder) / name;
-    if (step && is_published(path)) found.emplace_back(*step, path.string());
+    if (const auto step = step_of_folder(name)) found.emplace_back(*step, (fs::path(folder) / name).string());
   }
   std::sort(found.rbegin(), found.rend());
   std::vector<std::string> paths;
@@ -148,45 +144,39 @@ std::vector<std::string> list_checkpoints(const std::string& folder) {
 }
 
 std::string find_checkpoint(const std::string& path) {
-  if (is_published(path)) return path;
+  if (is_published(path) || step_of_folder(fs::path(path).filename())) return path;
   for (const fs::path& folder : {fs::path(path) / "checkpoints", fs::path(path)}) {
     std::error_code ignored;
     if (!fs::is_directory(folder, ignored)) continue;
     if (const auto found = list_checkpoints(folder.string()); !found.empty()) return found.front();
   }
-  base::refuse("{}: no checkpoint here: neither manifest.json nor a folder {} or checkpoints/{} with one", path,
-               step_folder_name(0), step_folder_name(0));
+  base::refuse("{}: no checkpoint here: neither manifest.json nor a folder {} or checkpoints/{}", path, step_folder_name(0),
+               step_folder_name(0));
 }
 
-Leftovers remove_partials(const std::string& folder) {
-  Leftovers leftovers;
+std::vector<std::string> remove_partials(const std::string& folder) {
+  std::vector<std::string> removed;
   for (const std::string& name : names_in(folder)) {
-    const auto ends = [&](const char* ending) { return name.ends_with(ending); };
-    const fs::path path = fs::path(folder) / name;
     const bool ours = name.starts_with(prefix) || name.starts_with(latest);
-    if (ours && (ends(partial) || ends(deleting))) {
-      erase(path);
-      leftovers.removed.push_back(name);
-    } else if (step_of(name) && !is_published(path)) {
-      leftovers.unfinished.push_back(name);
-    }
+    if (!ours || !(name.ends_with(partial) || name.ends_with(deleting))) continue;
+    erase(fs::path(folder) / name);
+    removed.push_back(name);
   }
-  std::sort(leftovers.removed.begin(), leftovers.removed.end());
-  std::sort(leftovers.unfinished.begin(), leftovers.unfinished.end());
-  return leftovers;
+  std::sort(removed.begin(), removed.end());
+  return removed;
 }
 
-std::vector<std::string> prune(const std::string& folder, std::int64_t keep) {
+std::vector<std::string> prune(const std::string& folder, std::int64_t keep, const std::vector<std::string>& damaged) {
   if (keep == 0) return {};
   std::error_code ignored;
   const fs::path newest = fs::read_symlink(fs::path(folder) / latest, ignored).filename();
   std::vector<std::string> removed;
-  const auto all = list_checkpoints(folder);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const fs::path path = all[i];
-    if (static_cast<std::int64_t>(i) < keep || path.filename() == newest) continue;
+  std::int64_t kept = 0;
+  for (const fs::path path : list_checkpoints(folder)) {
+    const std::string name = path.filename();
+    if (std::find(damaged.begin(), damaged.end(), name) != damaged.end() || kept++ < keep || name == newest) continue;
     delete_checkpoint(path);
-    removed.push_back(path.filename().string());
+    removed.push_back(name);
   }
   return removed;
 }

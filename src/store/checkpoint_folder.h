@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace trireme::store {
 
 /// "step-00000100"
 std::string step_folder_name(std::int64_t step);
+/// N of such a name; nothing for others.
+std::optional<std::int64_t> step_of_folder(const std::string& name);
 
 /// Makes `folder`/step-N.partial, empty, and folders above it as needed. Returns its path.
 std::string create_partial(const std::string& folder, std::int64_t step);
@@ -27,21 +30,18 @@ std::string publish(const std::string& partial_folder, Manifest manifest);
 /// manifest.json.
 void complete(const std::string& folder, Manifest manifest);
 
-/// Paths of the published checkpoints in `folder`, newest first; none when there is no such folder.
+/// Paths of the folders step-N in `folder`, newest first, whether or not they verify; none when there is no such folder.
 std::vector<std::string> list_checkpoints(const std::string& folder);
 
-/// The checkpoint that `path` means: itself when it is one, else the newest of `path`/checkpoints or of `path`. base::Error
-/// (bad_input) when there is none.
+/// The checkpoint that `path` means: itself when it is one, else the newest of `path`/checkpoints or of `path`, also when that
+/// one is damaged. base::Error(bad_input) when there is none.
 std::string find_checkpoint(const std::string& path);
 
-struct Leftovers {
-  std::vector<std::string> removed;     // names of what a write or a deletion had left
-  std::vector<std::string> unfinished;  // step-N without manifest.json: not made by this program; left alone, to be reported
-};
-Leftovers remove_partials(const std::string& folder);
+/// Removes what a write or a deletion that did not end left; returns the names.
+std::vector<std::string> remove_partials(const std::string& folder);
 
-/// Removes the published checkpoints but the newest `keep` (0: keeps all) and the one that `latest` names. Returns the names of
-/// the removed.
-std::vector<std::string> prune(const std::string& folder, std::int64_t keep);
+/// Removes the checkpoints but the newest `keep` (0: keeps all), the one that `latest` names, and `damaged` ones, which count for
+/// nothing. Returns the names of the removed.
+std::vector<std::string> prune(const std::string& folder, std::int64_t keep, const std::vector<std::string>& damaged = {});
 
 }  // namespace trireme::store

@@ -1,11 +1,13 @@
 #include "store/checkpoint_reader.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <span>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "store/checkpoint_folder.h"
 #include "store/frame.h"
 
 namespace trireme::store {
@@ -88,6 +90,10 @@ CheckpointReader::CheckpointReader(const std::string& step_folder) : folder_(ste
   } catch (const base::Error& error) {
     throw base::Error(base::Exit::mismatch, fmt::format("{}: {}", path, error.what()));
   }
+  const auto step = step_of_folder(std::filesystem::path(folder_).filename());  // a folder of another kind of name may hold any
+  if (step && *step != manifest_.step)
+    throw base::Error(base::Exit::mismatch,
+                      fmt::format("{}: holds step {}, not {}: it was renamed", path, manifest_.step, *step));
   for (std::size_t f = 0; f < manifest_.files.size(); ++f)
     for (std::size_t s = 0; s < manifest_.files[f].slices.size(); ++s) {
       const SliceRecord& slice = manifest_.files[f].slices[s];

@@ -1,8 +1,10 @@
 #include "store/trace_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <type_traits>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -11,6 +13,9 @@ namespace trireme::store {
 namespace {
 
 std::string partial(const std::string& path) { return path + ".partial"; }
+
+constexpr std::int64_t most_of_anything = 1 << 30;  // ranks, microbatches ...
+constexpr double furthest = 30 * 86400;             // seconds from the step's start: no step takes a month
 
 std::string group_of(int rank) { return fmt::format("rank-{:05}", rank); }
 
@@ -62,16 +67,21 @@ std::vector<TraceEvent> read_events(const Hdf5File& file, const std::string& gro
   std::vector<TraceEvent> events;
   for_each_column([&](const std::string& name, auto get) {
     const auto values = file.read_column<Stored<decltype(get)>>(group + "/" + name);
-    if (events.empty()) events.resize(values.size());
+    if (name == "kind") events.resize(values.size());  // the first
     if (values.size() != events.size())
       base::refuse("{}: {}/{} is shorter or longer than other columns", file.path(), group, name);
-    for (std::size_t k = 0; k < values.size(); ++k)
-      get(events[k]) = static_cast<std::decay_t<decltype(get(events[k]))>>(values[k]);
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      using T = std::decay_t<decltype(get(events[k]))>;
+      if constexpr (std::is_integral_v<T>)
+        if (!std::in_range<T>(values[k]))
+          base::refuse("{}: {}: damaged: event {}: {} {}", file.path(), group, k, name, values[k]);
+      get(events[k]) = static_cast<T>(values[k]);
+    }
   });
   const std::vector<std::int32_t> kinds = kinds_of(file);
   for (TraceEvent& event : events) {
     if (event.kind < 0 || event.kind >= std::ssize(kinds))
-      base::refuse("{}: {}: there is no kind {}", file.path(), group, event.kind);
+      base::refuse("{}: {}: damaged: there is no kind {}", file.path(), group, event.kind);
     event.kind = kinds[static_cast<std::size_t>(event.kind)];
   }
   return events;
@@ -86,6 +96,56 @@ RankTrace read_rank(const Hdf5File& file, const std::string& group) {
           .clock_error = file.attribute<double>(group, "clock_error"),
           .missed = integer("missed"),
           .events = read_events(file, group)};
+}
+
+TraceHeader read_header(const Hdf5File& file) {
+  const auto integer = [&](const char* name) { return file.attribute<std::int64_t>("/", name); };
+  TraceHeader header;
+  std::int64_t ranks = 0, tensor = 0, data = 0, pipeline = 0;
+  try {
+    header.step = integer("step");
+    ranks = integer("ranks"), tensor = integer("tensor"), data = integer("data"), pipeline = integer("pipeline");
+    header.chunks = integer("virtual");
+    header.microbatches = integer("microbatches");
+    header.schedule = file.attribute<std::string>("/", "schedule");
+    header.config = file.attribute<std::string>("/", "config");
+  } catch (const base::Error&) {
+    base::refuse("{}: not the trace of a step", file.path());
+  }
+  for (const std::int64_t number : {ranks, tensor, data, pipeline, header.chunks, header.microbatches})
+    if (number < 1 || number > most_of_anything) base::refuse("{}: damaged: the file's attributes make no sense", file.path());
+  if (tensor * data != ranks / pipeline || ranks % pipeline != 0)
+    base::refuse("{}: damaged: {} ranks cannot be t = {} x p = {} x d = {}", file.path(), ranks, tensor, pipeline, data);
+  header.shape = {static_cast<int>(tensor), static_cast<int>(data), static_cast<int>(pipeline)};
+  return header;
+}
+
+/// What is wrong with an event; empty: nothing.
+std::string fault_of(const TraceEvent& event, const TraceHeader& header) {
+  const auto& [microbatch, chunk, peer] = event.subject;
+  if (!std::isfinite(event.begin) || !std::isfinite(event.end) || !std::isfinite(event.flops)) return "a number is not finite";
+  if (event.end < event.begin) return fmt::format("it ends at {} s, before it begins at {} s", event.end, event.begin);
+  if (event.begin < -furthest || event.end > furthest)
+    return fmt::format("from {:.4g} s to {:.4g} s after the step's start", event.begin, event.end);
+  if (event.flops < 0 || event.bytes < 0) return fmt::format("{} flops, {} bytes", event.flops, event.bytes);
+  const bool pass = event.kind == kind_of(grid::Work::forward) || event.kind == kind_of(grid::Work::backward);
+  if (microbatch < (pass ? 0 : -1) || (pass && microbatch >= header.microbatches))
+    return fmt::format("microbatch {}", microbatch);
+  if (chunk < (pass ? 0 : -1) || chunk >= header.chunks) return fmt::format("chunk {}", chunk);
+  if (peer < -1 || peer >= header.shape.ranks()) return fmt::format("peer {}", peer);
+  return "";
+}
+
+/// Refuses what was read of a rank when its numbers cannot be.
+void check(const RankTrace& trace, const TraceHeader& header, int rank, const std::string& place) {
+  if (trace.at != coordinates_of(header.shape, rank)) base::refuse("{}: damaged: its place in the grid is another rank's", place);
+  if (!std::isfinite(trace.clock_offset) || !std::isfinite(trace.clock_error) || trace.clock_error < 0 || trace.missed < 0)
+    base::refuse("{}: damaged: its clock or its count of missed events makes no sense", place);
+  for (std::size_t k = 0; k < trace.events.size(); ++k) {
+    std::string fault = fault_of(trace.events[k], header);
+    if (fault.empty() && k > 0 && trace.events[k].begin < trace.events[k - 1].begin) fault = "it begins before the one before it";
+    if (!fault.empty()) base::refuse("{}: damaged: event {}: {}", place, k, fault);
+  }
 }
 
 }  // namespace
@@ -145,21 +205,17 @@ void TraceWriter::finish() {
 
 Trace read_trace(const std::string& path) {
   const Hdf5File file = Hdf5File::open(path);
-  const auto integer = [&](const char* name) { return file.attribute<std::int64_t>("/", name); };
-  const auto small = [&](const char* name) { return static_cast<int>(integer(name)); };
+  Trace trace;
+  static_cast<TraceHeader&>(trace) = read_header(file);
   try {
-    Trace trace;
-    trace.step = integer("step");
-    trace.shape = {small("tensor"), small("data"), small("pipeline")};
-    trace.chunks = integer("virtual");
-    trace.microbatches = integer("microbatches");
-    trace.schedule = file.attribute<std::string>("/", "schedule");
-    trace.config = file.attribute<std::string>("/", "config");
-    for (int rank = 0; rank < small("ranks"); ++rank) trace.ranks.push_back(read_rank(file, group_of(rank)));
-    return trace;
+    for (int rank = 0; rank < trace.shape.ranks(); ++rank) {
+      trace.ranks.push_back(read_rank(file, group_of(rank)));
+      check(trace.ranks.back(), trace, rank, path + ": " + group_of(rank));
+    }
   } catch (const base::Error& error) {
-    base::refuse("{}: no trace of a step: {}", path, error.what());
+    throw base::Error(base::Exit::bad_input, error.what());  // whatever the reason, the file will not do
   }
+  return trace;
 }
 
 }  // namespace trireme::store

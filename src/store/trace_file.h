@@ -57,7 +57,9 @@ class TraceWriter {
   int ranks_ = 0;
 };
 
-/// Throws base::Error (bad_input) for a file that cannot be read or is no trace.
+/// Throws base::Error (bad_input) for a file that cannot be read or is no trace, and for damaged numbers: not finite, an event
+/// that ends before it begins, of a microbatch, chunk or peer that is not there, or days outside of the step; names file and
+/// rank.
 Trace read_trace(const std::string& path);
 
 }  // namespace trireme::store

@@ -146,9 +146,10 @@ void CheckpointWriter::start_publishing() {
                            .master = {}};
   for (const std::string& text : records)
     if (!text.empty()) manifest.files.push_back(store::file_record(text, "a rank's record"));
+  std::erase(plan_.damaged, store::step_folder_name(step_));  // written anew
   publishing_ = std::async(std::launch::async, [manifest = std::move(manifest), partial = partial_, plan = plan_] {
     store::publish(partial, manifest);
-    store::prune(plan.folder, plan.keep);
+    store::prune(plan.folder, plan.keep, plan.damaged);
   });
 }
 

@@ -16,10 +16,11 @@ namespace trireme::train {
 
 /// What is the same in all checkpoints of a run.
 struct CheckpointPlan {
-  std::string folder;      // RUN/checkpoints
-  std::string config;      // the resolved input file
-  std::int64_t batch = 0;  // samples a step
-  std::int64_t keep = 0;   // checkpoints that stay; 0: all
+  std::string folder;                     // RUN/checkpoints
+  std::string config;                     // the resolved input file
+  std::int64_t batch = 0;                 // samples a step
+  std::int64_t keep = 0;                  // checkpoints that stay; 0: all
+  std::vector<std::string> damaged = {};  // names of those that do not count
 };
 
 /// Every rank calls every member, in the same order, but `busy`. A save goes through two phases, each on a thread of its own:

@@ -1,6 +1,7 @@
 #include "train/loop.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -19,9 +20,10 @@ namespace {
 /// Bytes a second a rank that are counted on until a save has been measured, for the end of the job's time: few.
 constexpr double unmeasured_save_rate = 50e6;
 
-CheckpointPlan plan(const config::Resolved& resolved) {
+CheckpointPlan plan(const config::Resolved& resolved, const Start& start) {
   const config::Config& config = resolved.config;
-  return {checkpoints_of(config.run.directory), write_config(resolved), config.batch.global, config.checkpoint.keep};
+  return {checkpoints_of(config.run.directory), write_config(resolved), config.batch.global, config.checkpoint.keep,
+          start.damaged};
 }
 
 bool ends(Turn turn) { return turn == Turn::save_and_end || turn == Turn::save_and_requeue; }
@@ -36,7 +38,7 @@ Loop::Loop(grid::World& world, const config::Resolved& resolved, const Start& st
       trainer_(trainer),
       folder_(folder),
       machine_(machine),
-      writer_(trainer.state(), plan(resolved), trainer.device(), trainer.grid(), trainer.snapshot()),
+      writer_(trainer.state(), plan(resolved, start), trainer.device(), trainer.grid(), trainer.snapshot()),
       turns_(world, signals, config_.run.directory, config_.run.time_limit),
       tracer_(world, config_, config::write_config(resolved), config_.run.directory) {
   if (start.resumes && start.origin.moments) writer_.set_saved_step(start.origin.step);
@@ -90,16 +92,39 @@ void Loop::log(StepRecord& record) {
   folder_->print(step_line(record, config_.run.steps, machine_.peak_flops, left));
 }
 
+/// A trace that cannot be written is said, and is all that is lost.
+void Loop::end_trace() {
+  try {
+    tracer_.end();
+  } catch (const base::Error& error) {
+    fmt::print(stderr, "warning: {}; the run goes on\n", error.what());
+  }
+}
+
 /// Every rank, with equal arguments; does not return.
 void Loop::stop(base::Exit status, const std::string& why) {
+  end_trace();
   world_.agree([&] { throw base::Error(status, why); });
 }
 
 void Loop::stop_if_not_finite(const StepRecord& record) {
-  if (record.result.finite()) return;
+  const bool held_out = !record.validation_loss || std::isfinite(*record.validation_loss);
+  if (record.result.finite() && held_out) return;
   try_to_save([&] { writer_.finish(); });  // of an earlier step, which was good
+  if (record.result.finite()) {
+    stop_if_weights_not_finite(record.step);
+    stop(base::Exit::not_finite, fmt::format("step {}: validation loss {}: not finite", record.step, *record.validation_loss));
+  }
   stop(base::Exit::not_finite, fmt::format("step {}: loss {}, gradient norm {}: not finite; {}", record.step, record.result.loss,
                                            record.result.gradient_norm, first_non_finite(trainer_, record.step - 1)));
+}
+
+/// The update of a finite gradient may overflow; a checkpoint of such weights would be worth nothing and push out good ones.
+void Loop::stop_if_weights_not_finite(std::int64_t step) {
+  const std::string weight = non_finite_weight(trainer_);
+  if (!weight.empty())
+    stop(base::Exit::not_finite,
+         fmt::format("after step {}: weights are not finite, the first {}; they were not saved", step, weight));
 }
 
 void Loop::stop_if_copies_differ(std::int64_t step) {
@@ -123,8 +148,8 @@ Turn Loop::next_turn() {
 void Loop::try_to_save(const std::function<void()>& work) {
   try {
     work();
-  } catch (const grid::Agreed&) {
-    print("warning: no checkpoint was written; the run goes on\n");
+  } catch (const grid::Agreed& failed) {
+    print(fmt::format("warning: {}; the run goes on\n", world_.said(failed)));
   }
 }
 
@@ -135,6 +160,7 @@ void Loop::announce_save() {
 }
 
 void Loop::save(std::int64_t step) {
+  stop_if_weights_not_finite(step);
   const double begin = base::now();
   try_to_save([&] { writer_.save(step); });
   turns_.save_took(base::now() - begin);
@@ -169,7 +195,7 @@ Ended Loop::run() {
     if (!ends(turn) && (turn == Turn::save_and_go_on || saves_at(record.step))) save(record.step);
     if (turn == Turn::save_and_go_on) turns_.honoured();
     if (record.validation_loss && !ends(turn)) turn = next_turn();
-    keep_going([&] { tracer_.end(); });
+    end_trace();
   }
   return end(turn, record);
 }
@@ -178,19 +204,23 @@ Ended Loop::end(Turn turn, const StepRecord& last) {
   const bool done = last.step >= config_.run.steps;
   if (steps_here_ == 0) print(fmt::format("step {} of {}: nothing was left to do\n", last.step, config_.run.steps));
   std::optional<grid::Agreed> not_saved;  // what else there is to write is still written
+  if (steps_here_ > 0) stop_if_weights_not_finite(last.step);
   try {
-    if (last.step > 0) save_and_wait(last.step);
+    if (last.step > 0 && steps_here_ > 0) save_and_wait(last.step);
   } catch (const grid::Agreed& failed) {
     not_saved = failed;
   }
   if (steps_here_ > 0) summarize(last);
   if (done && !config_.run.final_weights.empty()) trainer_.save(config_.run.final_weights);
   if (not_saved) throw *not_saved;
-  world_.agree([&] {
-    if (lost_) throw *lost_;
-  });
-  if (done) return {base::Exit::done, "done"};
-  const std::string why = fmt::format("saved at step {} of {}: {}", last.step, config_.run.steps, turns_.reason());
+  if (done) {
+    world_.agree([&] {
+      if (lost_) throw *lost_;
+    });
+    return {base::Exit::done, "done"};
+  }
+  const std::string why = last.step > 0 ? fmt::format("saved at step {} of {}: {}", last.step, config_.run.steps, turns_.reason())
+                                        : "ended before the first step: " + turns_.reason();
   print(why + "\n");
   return {turn == Turn::save_and_requeue ? base::Exit::saved : base::Exit::done, why};
 }

@@ -43,6 +43,7 @@ class Loop {
   void log(StepRecord& record);
   void stop(base::Exit status, const std::string& why);
   void stop_if_not_finite(const StepRecord& record);
+  void stop_if_weights_not_finite(std::int64_t step);
   void stop_if_copies_differ(std::int64_t step);
   bool logged(const StepRecord& record) const;
 
@@ -54,8 +55,9 @@ class Loop {
   void announce_save();
   Ended end(Turn turn, const StepRecord& last);
   void summarize(const StepRecord& last);
-  /// Rank 0: a result that cannot be written does not cost the run; it is said once, and the run's status is failure.
+  /// Rank 0: a result that cannot be written does not cost the run; it is said once, and a run that is done has status failure.
   void keep_going(const std::function<void()>& write);
+  void end_trace();
   void print(const std::string& text) {
     if (folder_) folder_->print(text);
   }

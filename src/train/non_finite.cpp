@@ -170,8 +170,9 @@ void Search::after_backward(int c, int index, int microbatch, int layer) {
     look({microbatch, backward, layer, last_tensor}, "gradient of the input", trainer_.stage().slot(c, index).gradient, true);
 }
 
-/// Every rank: the first parameter of the table of which weights are not finite; "" when all are.
-std::string first_weight(Trainer& trainer) {
+}  // namespace
+
+std::string non_finite_weight(Trainer& trainer) {
   std::int64_t key = none;
   std::string text;
   for (const spec::LocalParameter& row : trainer.table().rows) {
@@ -184,22 +185,20 @@ std::string first_weight(Trainer& trainer) {
   return of_first(trainer.grid().world(), key, text);
 }
 
-}  // namespace
-
 std::string first_non_finite(Trainer& trainer, std::int64_t step) {
   Search search(trainer, step);
   trainer.replay(step, search);
-  const std::string first = of_first(trainer.grid().world(), search.key(), search.text()), weight = first_weight(trainer);
+  const std::string first = of_first(trainer.grid().world(), search.key(), search.text()), weight = non_finite_weight(trainer);
   std::string text = first.empty() ? "every tensor of every microbatch is finite: a sum over microbatches or ranks is not"
                                    : "the first is in " + first;
   if (!weight.empty()) text += "; weights are not finite before the step, the first " + weight;
   return text;
 }
 
-void refuse_non_finite_weights(Trainer& trainer, const std::string& source) {
-  const std::string weight = first_weight(trainer);
+void refuse_non_finite_weights(Trainer& trainer, const std::string& source, const std::string& cure) {
+  const std::string weight = non_finite_weight(trainer);
   trainer.grid().world().agree([&] {
-    if (!weight.empty()) base::refuse("error: {}: weights are not finite, the first {}", source, weight);
+    if (!weight.empty()) base::refuse("error: {}: weights are not finite, the first {}{}", source, weight, cure);
   });
 }
 

@@ -12,8 +12,12 @@ namespace trireme::train {
 /// in the order of the model, which is the same in every layout; and the first such weight.
 std::string first_non_finite(Trainer& trainer, std::int64_t step);
 
+/// Every rank; all return the same: the first parameter of the table of which weights are not finite, with how many and where;
+/// nothing when all are finite.
+std::string non_finite_weight(Trainer& trainer);
+
 /// Every rank. Refuses (grid::Agreed, bad_input) weights of which some are not finite, naming the first parameter and `source`,
-/// the file they came from.
-void refuse_non_finite_weights(Trainer& trainer, const std::string& source);
+/// the file they came from, and `cure`.
+void refuse_non_finite_weights(Trainer& trainer, const std::string& source, const std::string& cure = "");
 
 }  // namespace trireme::train

@@ -1,5 +1,8 @@
 #include "train/resume.h"
 
+#include <filesystem>
+#include <sstream>
+
 #include <fmt/format.h>
 
 #include "config/keys.h"
@@ -64,29 +67,30 @@ std::string line(const Change& change) {
 
 }  // namespace
 
-std::unique_ptr<CheckpointReader> newest_verified(grid::World& world, const std::string& folder) {
-  std::string names;  // as rank 0 sees them: all must try the same
+Verified newest_verified(grid::World& world, const std::string& folder) {
+  std::string list;  // as rank 0 sees it: all must try the same, a name a line
   world.agree([&] {
     if (world.rank() != 0) return;
-    for (const std::string& path : store::list_checkpoints(folder)) names += path + "\n";
+    for (const std::string& path : store::list_checkpoints(folder))
+      list += std::filesystem::path(path).filename().string() + "\n";
   });
-  world.broadcast(names);
-  std::string all_faults;
-  for (std::size_t begin = 0, end; begin < names.size(); begin = end + 1) {
-    end = names.find('\n', begin);
-    std::string faults;
-    if (auto reader = try_verified(world, names.substr(begin, end - begin), faults)) return reader;
+  world.broadcast(list);
+  Verified found;
+  std::istringstream names(list);
+  for (std::string name, faults; std::getline(names, name); faults.clear()) {
+    found.reader = try_verified(world, folder + "/" + name, faults);
+    if (found.reader) return found;
     if (world.rank() == 0) fmt::print(stderr, "warning: passed over a damaged checkpoint: {}", faults);
-    all_faults += faults;
+    found.damaged.push_back(name);
   }
-  if (!names.empty())
+  if (!found.damaged.empty())
     world.agree([&] {
       throw base::Error(base::Exit::mismatch,
                         fmt::format("{}: no checkpoint in it verifies, and a new start would lose them; nothing was changed. "
                                     "Mend one (trireme checkpoint verify), or choose another run.directory",
                                     folder));
     });
-  return nullptr;
+  return found;
 }
 
 std::unique_ptr<CheckpointReader> verified(grid::World& world, const std::string& path) {

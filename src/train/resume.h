@@ -12,10 +12,15 @@
 
 namespace trireme::train {
 
-/// Every rank, each checks its share of the files; all return a reader of the same checkpoint: the newest in `folder`
-/// (RUN/checkpoints) every byte of which is as it was written; null when there is none at all. Rank 0 says which were passed over
+struct Verified {
+  std::unique_ptr<store::CheckpointReader> reader;  // null: there is no checkpoint at all
+  std::vector<std::string> damaged;                 // names of newer ones that were passed over
+};
+
+/// Every rank, each checks its share of the files; all return the same checkpoint: the newest in `folder`
+/// (RUN/checkpoints) every byte of which is as it was written. Rank 0 says which were passed over
 /// and why. When there are some and none verifies: grid::Agreed(mismatch), and nothing was changed.
-std::unique_ptr<store::CheckpointReader> newest_verified(grid::World& world, const std::string& folder);
+Verified newest_verified(grid::World& world, const std::string& folder);
 
 /// Every rank: a reader of the checkpoint that `path` names (a step folder, or the newest of a run); grid::Agreed(mismatch) when
 /// it does not verify, (bad_input) when there is none.

@@ -1,5 +1,6 @@
 #include "train/run.h"
 
+#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
@@ -22,8 +23,10 @@ std::unique_ptr<RunFolder> open_folder(grid::World& world, const config::Resolve
   std::unique_ptr<RunFolder> folder;
   world.agree([&] {
     if (world.rank() != 0) return;
+    const bool replaces = !start.resumes && std::filesystem::exists(resolved.config.run.directory + "/metrics.csv");
     folder = std::make_unique<RunFolder>(resolved.config.run.directory, start.resumes);
-    for (const std::string& name : store::remove_partials(checkpoints_of(resolved.config.run.directory)).removed)
+    if (replaces) folder->print("note: no checkpoint here: starts from step 0, and replaces what an earlier run recorded\n");
+    for (const std::string& name : store::remove_partials(checkpoints_of(resolved.config.run.directory)))
       folder->print(fmt::format("removed what an unfinished save or removal left: {}\n", name));
     folder->write_status("running");
     folder->write("config.toml", fmt::format("# ran on {} ranks\n{}", world.size(), config::write_config(resolved)));
@@ -71,12 +74,15 @@ base::Exit run_training(grid::World& world, const config::Resolved& resolved, co
     const Machine machine = measure_machine(world, *kernels, start, begin, folder.get());
     Trainer trainer(resolved.config, start.threads, world, std::move(start.opened.sources), start.origin, std::move(kernels));
     if (start.origin.file) refuse_non_finite_weights(trainer, resolved.config.model.initial);
-    if (start.origin.checkpoint) refuse_non_finite_weights(trainer, start.origin.checkpoint->folder());
+    if (start.origin.checkpoint)
+      refuse_non_finite_weights(trainer, start.origin.checkpoint->folder(),
+                                "; to go on from an older checkpoint, move that folder elsewhere");
     const Ended ended = Loop(world, resolved, start, trainer, folder.get(), machine, signals).run();
     if (folder) folder->write_status(fmt::format("{} {}", static_cast<int>(ended.status), ended.why));
     return ended.status;
   } catch (const grid::Agreed& end) {
-    if (folder) folder->write_status(fmt::format("{} {}", static_cast<int>(end.status), end.message));
+    const std::string why = world.said(end);
+    if (folder) folder->write_status(fmt::format("{} {}", static_cast<int>(end.status), why));
     throw;
   }
 }

@@ -47,9 +47,12 @@ Origin open_initial(const config::Resolved& resolved, grid::World& world) {
 
 /// Of a run that goes on: its newest checkpoint that verifies. Else of a new one.
 void open_origin(Start& start, const config::Resolved& resolved, grid::World& world, bool weights_only) {
-  auto checkpoint = newest_verified(world, checkpoints_of(resolved.config.run.directory));
+  Verified found = newest_verified(world, checkpoints_of(resolved.config.run.directory));
+  const std::unique_ptr<store::CheckpointReader>& checkpoint = found.reader;
+  start.damaged = std::move(found.damaged);
   if (!checkpoint) {
     start.origin = open_initial(resolved, world);
+    if (weights_only && world.rank() == 0) fmt::print(stderr, "note: --weights-only: there is no checkpoint to go on from\n");
     return;
   }
   std::vector<std::string> changes;
@@ -65,7 +68,13 @@ void open_origin(Start& start, const config::Resolved& resolved, grid::World& wo
   start.resumes = true;
   start.origin.step = checkpoint->manifest().step;
   start.origin.moments = !weights_only;
-  start.origin.checkpoint = std::move(checkpoint);
+  start.origin.checkpoint = std::move(found.reader);
+}
+
+/// Whether `file` is to lie right in `directory`, which is yet to be made.
+bool lies_in_new_folder(const std::filesystem::path& file, const std::filesystem::path& directory) {
+  const auto plain = [](const std::filesystem::path& path) { return std::filesystem::absolute(path).lexically_normal(); };
+  return !std::filesystem::exists(directory) && plain(file).parent_path() == plain(directory / "x").parent_path();
 }
 
 void check_outputs(const config::Resolved& resolved, grid::World& world) {
@@ -73,7 +82,8 @@ void check_outputs(const config::Resolved& resolved, grid::World& world) {
     if (world.rank() != 0) return;
     const config::Run& run = resolved.config.run;
     check_run_folder(run.directory, resolved.path);
-    if (!run.final_weights.empty()) check_output_file("run.final_weights", run.final_weights);
+    if (!run.final_weights.empty() && !lies_in_new_folder(run.final_weights, run.directory))
+      check_output_file("run.final_weights", run.final_weights);
   });
 }
 

@@ -79,7 +79,24 @@ TEST(LineChart, ALogarithmicAxisLeavesOutWhatHasNoLogarithm) {
   logarithmic.logarithmic = true;
   const std::string drawing = line_chart(logarithmic);
   EXPECT_EQ(xml_fault(drawing), "");
+  EXPECT_EQ(count(drawing, ">y &amp; z, log scale</text>"), 1u);
   for (const char* tick : {">1</text>", ">10</text>", ">100</text>", ">1000</text>"}) EXPECT_GE(count(drawing, tick), 1u) << tick;
+}
+
+TEST(LineChart, StepsAreWholeNumbersAndTheirLabelsInThePicture) {
+  const std::string few = line_chart(chart({{1, 5}, {2, 4}, {3, 3}}));
+  EXPECT_EQ(count(few, ">1.5</text>"), 0u);
+  EXPECT_EQ(count(few, ">2</text>"), 1u);
+  const std::string many = line_chart(chart({{0, 5}, {1e9, 4}}));
+  const auto at = many.find(">1000000000</text>"), x = many.rfind("x=\"", at);
+  EXPECT_LE(std::stod(many.substr(x + 3)) + 7.3 / 2 * 10, 860) << "the picture is 860 wide, a digit 7.3";
+}
+
+TEST(LineChart, TheLegendHasNoCurveWithoutPoints) {
+  Chart two = chart({{1, 5}, {2, 4}});
+  two.curves.push_back({"other", {{1, nan}}, false});
+  EXPECT_EQ(count(line_chart(two), ">one</text>"), 1u);
+  EXPECT_EQ(count(line_chart(two), ">other</text>"), 0u);
 }
 
 TEST(LineChart, NoisyCurvesGetALineOfMeans) {
@@ -106,7 +123,38 @@ TEST(PlotCommand, DrawsARunOfOneStep) {
     const std::string path = folder / "plots/" + name + ".svg";
     EXPECT_EQ(xml_fault(read_text(path)), "") << path;
     EXPECT_NE(result.out.find("wrote " + path), std::string::npos) << result.out;
+    EXPECT_NE(read_text(path).find(">" + folder.path().filename().string() + ": "), std::string::npos) << "the run's name";
   }
+}
+
+TEST(PlotCommand, LeavesAHalfWrittenLastRowOut) {
+  const Folder folder;
+  const std::string row = ",8,128,6.2,,1.5,1e-3,1,0.1,1280,1,1,1048576,0,1\n";
+  std::ofstream(folder / "metrics.csv") << header << "1" << row << "2" << row.substr(0, 12);
+  Result result = run({program(), "plot", folder.path()});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_NE(result.out.find("metrics.csv: the last row is half-written and left out"), std::string::npos) << result.out;
+  std::ofstream(folder / "metrics.csv") << header << "1" << row.substr(0, 12) << "\n2" << row;
+  result = run({program(), "plot", folder.path()});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_NE(result.err.find("metrics.csv:2: 6 cells"), std::string::npos) << result.err;
+}
+
+TEST(PlotCommand, PassesOverAQuantityWithNothingToDraw) {
+  const Folder folder;
+  std::ofstream(folder / "metrics.csv") << header << "1,8,128,nan,,0,1e-3,1,0.1,1280,1,1,,0,1\n";
+  Result result = run({program(), "plot", folder.path()});
+  EXPECT_EQ(result.status, 0) << result.err;
+  for (const char* name : {"note: loss: ", "note: gradient_norm: ", "note: memory: "})
+    EXPECT_NE(result.out.find(name), std::string::npos) << name << "\n" << result.out;
+  EXPECT_TRUE(fs::exists(folder / "plots/tokens_per_second.svg"));
+  EXPECT_FALSE(fs::exists(folder / "plots/loss.svg"));
+  fs::remove_all(folder / "plots");
+  std::ofstream(folder / "metrics.csv") << header << "1,8,128,nan,,0,1e-3,1,0.1,,1,1,,0,1\n";
+  result = run({program(), "plot", folder.path()});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_NE(result.err.find("no quantity in it"), std::string::npos) << result.err;
+  EXPECT_FALSE(fs::exists(folder / "plots"));
 }
 
 TEST(PlotCommand, RefusesWhatIsNoRunOrHasNoStep) {
@@ -132,12 +180,30 @@ TEST(TraceCommand, ShowsTheStepThatARunTraced) {
   EXPECT_NE(result.out.find("step 2: p = 4, t = 1, d = 1, v = 1, m = 16, 1f1b; bubble "), std::string::npos) << result.out;
   EXPECT_NE(result.out.find("0.1875 by formula"), std::string::npos) << result.out;
   EXPECT_NE(result.out.find("wait: pp_gradient"), std::string::npos) << result.out;
-  const std::string svg = folder / "new/t.svg", json = folder / "t.json";
+  const std::string svg = folder / "t.svg", json = folder / "t.json";
   result = run({program(), "trace", file, "--ascii", "--columns=30", "--svg=" + svg, "--perfetto=" + json});
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_NE(result.out.find("\nrank 3 pp3 tp0 dp0 |"), std::string::npos) << result.out;
   EXPECT_EQ(xml_fault(read_text(svg)), "");
   EXPECT_EQ(read_text(json).rfind("{\"traceEvents\"", 0), 0u);
+  const std::string before = read_text(file);
+  fs::create_symlink(file, folder / "link.h5");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> refused = {
+      {{"--svg=" + file}, "would replace the input"},
+      {{"--svg=" + folder.path().string() + "/./link.h5"}, "would replace the input"},
+      {{"--svg=" + (folder / "x"), "--perfetto=" + (folder / "run/../x")}, "is to be written twice"},
+      {{"--svg=" + (folder / "new/t.svg")}, "new/t.svg: cannot be written: No such file or directory"},
+      {{"--svg=" + folder.path().string()}, "cannot be written: Is a directory"},
+      {{"--columns=30"}, "--columns requires --ascii"}};
+  for (const auto& [words, message] : refused) {
+    std::vector<std::string> command = {program(), "trace", file};
+    command.insert(command.end(), words.begin(), words.end());
+    result = run(command);
+    EXPECT_EQ(result.status, 2) << message;
+    EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
+  }
+  EXPECT_EQ(read_text(file), before);
+  EXPECT_FALSE(fs::exists(folder / "x") || fs::exists(folder / "new"));
   result = run({program(), "trace", directory + "/traces/step-00000001.h5"});
   EXPECT_EQ(result.status, 2) << "only step 2 was traced";
 }

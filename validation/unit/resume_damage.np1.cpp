@@ -57,6 +57,29 @@ TEST_F(ResumeDamage, ADamagedCheckpointIsPassedOverWithItsName) {
   EXPECT_EQ(occurrences(result.err, "warning"), 1) << result.err;
   EXPECT_NE(result.out.find("resumed from step 2"), std::string::npos);
   EXPECT_EQ(column(read_text(run_ + "/metrics.csv"), 0), (Words{"1", "2", "3", "4", "5", "6"}));
+  EXPECT_EQ(steps_there(), (Words{"step-00000002", "step-00000004", "step-00000006"}))
+      << "2 are kept, the damaged one not counted";
+}
+
+TEST_F(ResumeDamage, OneWithoutItsManifestOrUnderAnotherNameIsDamagedToo) {
+  fs::rename(file(2, ""), checkpoints_ + "/step-00000777");
+  fs::remove(file(4, "manifest.json"));
+  const Result result = train({"run.steps=6"});
+  EXPECT_EQ(result.status, 3) << result.out << result.err;
+  EXPECT_NE(result.err.find("holds step 2, not 777"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find(file(4, "manifest.json")), std::string::npos) << result.err;
+  fs::rename(checkpoints_ + "/step-00000777", file(2, ""));
+  const Result verified = test::run({program().string(), "checkpoint", "verify", run_});
+  EXPECT_EQ(verified.status, 3) << "the newest one is damaged";
+  EXPECT_EQ(train({"run.steps=6"}).status, 0);
+}
+
+TEST_F(ResumeDamage, WeightsThatChangedOnDiskAreNotExported) {
+  flip_bit(file(4, shard_));
+  const Result result = test::run({program().string(), "checkpoint", "export", run_, folder_ / "out.safetensors"});
+  EXPECT_EQ(result.status, 3);
+  EXPECT_NE(result.err.find(file(4, shard_)), std::string::npos) << result.err;
+  EXPECT_FALSE(fs::exists(folder_ / "out.safetensors"));
 }
 
 TEST_F(ResumeDamage, WhenNoneVerifiesNothingIsChanged) {
@@ -88,6 +111,8 @@ TEST_F(ResumeDamage, AFullDiskIsSaidAndTheRunGoesOnButTheLastSaveDecides) {
   EXPECT_NE(result.err.find("shard-p00"), std::string::npos) << result.err;
   EXPECT_EQ(column(read_text(run_ + "/metrics.csv"), 0).back(), "100");
   EXPECT_EQ(read_text(run_ + "/status").substr(0, 2), "1 ");
+  EXPECT_NE(read_text(run_ + "/log.txt").find("checkpoint of step 60 was not written"), std::string::npos);
+  EXPECT_TRUE(fs::exists(run_ + "/summary.json"));
   EXPECT_EQ(steps_there(), (Words{"step-00000002", "step-00000004"}));
   const Result again = train({"run.steps=8"});
   EXPECT_EQ(again.status, 0) << again.err;

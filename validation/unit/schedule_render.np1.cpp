@@ -66,6 +66,31 @@ TEST(Timeline, WhatIsInsideABoxLiesAtItsFootAndHidesNoNumber) {
   EXPECT_EQ(count(drawing, "fill=\"#e69f00\""), 2u) << "in the legend and in the row";
 }
 
+TEST(Timeline, TheLegendSaysWhatWhiteIsWhereThereIsWhite) {
+  Timeline timeline{"", "ms", {{"rank 0", {{.begin = 0, .end = 10, .tint = Tint::forward, .title = ""}}}}};
+  EXPECT_EQ(count(svg(timeline), ">idle</text>"), 0u);
+  timeline.rows.push_back({"rank 1", {{.begin = 0, .end = 9, .tint = Tint::forward, .title = ""}}});
+  EXPECT_EQ(count(svg(timeline), ">idle</text>"), 1u);
+}
+
+TEST(Timeline, ALongLegendStaysInThePicture) {
+  Timeline timeline{"", "ms", {{"rank 0", {}}}};
+  for (int k = 0; k < 10; ++k)
+    for (const bool inside : {false, true})
+      timeline.rows[0].boxes.push_back(
+          {.begin = k * 1.0, .end = k + 0.9, .tint = static_cast<Tint>(k), .inside = inside, .title = ""});
+  const std::string drawing = svg(timeline);
+  EXPECT_EQ(test::xml_fault(drawing), "");
+  const double width = std::stod(drawing.substr(drawing.find("width=\"") + 7));
+  std::size_t entries = 0;
+  for (auto at = drawing.find("<text "); at < drawing.find(">idle</text>"); at = drawing.find("<text ", at + 1), ++entries) {
+    const double x = std::stod(drawing.substr(drawing.find("x=\"", at) + 3));
+    const auto begin = drawing.find('>', at), end = drawing.find('<', begin);
+    EXPECT_LE(x + 7.3 * static_cast<double>(end - begin - 1), width) << drawing.substr(begin, end - begin);
+  }
+  EXPECT_EQ(entries, 22u) << "the title, 20 and idle";
+}
+
 TEST(Timeline, LaterChunksAreLighterAndNothingIsDrawnOfNothing) {
   const Schedule schedule = make_schedule(Kind::interleaved, 2, 2, 4);
   EXPECT_EQ(count(svg(timeline(schedule, simulate(schedule, 1, 2), "passes")), "fill=\"#a9c4ee\""), 1u + 8u);
@@ -85,7 +110,7 @@ std::string refusal(const command::ScheduleOptions& options) {
 TEST(ScheduleCommand, ReportsBubbleMemoryAndMessages) {
   const std::string text = command::schedule_report({"1f1b", 4, 1, 16, 2, ""});
   EXPECT_NE(text.find("stage 3 |...0aa1bb"), std::string::npos);
-  EXPECT_NE(text.find("0.3750 of the work measured, 0.3750 by the formula"), std::string::npos) << text;
+  EXPECT_NE(text.find("0.3750 of the work simulated, 0.3750 by the formula"), std::string::npos) << text;
   EXPECT_NE(text.find("4 3 2 1 by stage"), std::string::npos) << text;
   EXPECT_NE(text.find("48 a step on 6 channels"), std::string::npos) << text;
 }
@@ -100,6 +125,7 @@ TEST(ScheduleCommand, WritesTheDrawing) {
 }
 
 TEST(ScheduleCommand, RefusesByKey) {
+  EXPECT_EQ(refusal({"1f1b", 4, 1, 8, 1, "/no folder/x.svg"}), "/no folder/x.svg: cannot be written: No such file or directory");
   EXPECT_NE(refusal({"1F1B", 4, 1, 8, 1, ""}).find("parallel.schedule = \"1F1B\": expected one of gpipe, 1f1b"),
             std::string::npos);
   EXPECT_NE(refusal({"1f1b", 4, 1, 7, 2, ""}).find("batch.global = 7"), std::string::npos);

@@ -76,7 +76,7 @@ TEST(StorePublish, OldOrNewAtEveryKill) {
         EXPECT_TRUE(names == (Names{two, one}) || names == (Names{three, two, one}) || names == (Names{three, two}));
         const auto latest = store::find_checkpoint(here + "/latest");
         EXPECT_EQ(all_faults(store::CheckpointReader(latest)), Names{});
-        EXPECT_EQ(store::remove_partials(here).unfinished, Names{});
+        store::remove_partials(here);
         for (const std::string& name : listing(here))
           EXPECT_TRUE(name == "latest" || std::count(names.begin(), names.end(), name));
         // The next run goes on without help.
@@ -135,17 +135,21 @@ TEST(StorePublish, PruneKeepsTheNewestAndWhatLatestNames) {
   EXPECT_EQ(store::prune(folder / "nowhere", 1), Names{});
 }
 
-TEST(StorePublish, OnlyLeftoversAreRemovedAndStrangersReported) {
+TEST(StorePublish, DamagedOnesDoNotCountAsKept) {
+  const Folder folder;
+  for (const int step : {1, 2, 3, 4}) write_checkpoint(folder.path(), model, cut, step);
+  EXPECT_EQ(store::prune(folder.path(), 2, {three}), Names{one});
+}
+
+TEST(StorePublish, OnlyLeftoversAreRemovedStrangersStay) {
   const Folder folder;
   write_checkpoint(folder.path(), model, cut, 1);
   for (const char* name : {"step-00000002", "step-00000003.partial", "step-00000004.deleting", "mine.partial", "step-5", "other"})
     fs::create_directory(folder / name);
   std::ofstream(folder / "step-00000004.deleting/manifest.json") << "{}";
-  const store::Leftovers leftovers = store::remove_partials(folder.path());
-  EXPECT_EQ(leftovers.removed, (Names{"step-00000003.partial", "step-00000004.deleting"}));
-  EXPECT_EQ(leftovers.unfinished, Names{two});
+  EXPECT_EQ(store::remove_partials(folder.path()), (Names{"step-00000003.partial", "step-00000004.deleting"}));
   EXPECT_EQ(listing(folder.path()), (Names{"latest", "mine.partial", "other", one, two, "step-5"}));
-  EXPECT_EQ(published(folder.path()), Names{one});
+  EXPECT_EQ(store::list_checkpoints(folder.path()), (Names{folder / two, folder / one}));
 }
 
 TEST(StorePublish, ACheckpointIsFoundByItsFolderItsRunsOrAbove) {

@@ -2,6 +2,8 @@
 // numbers worked out by hand and printed to three digits, so exact.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -72,6 +74,12 @@ TEST(Trace, AnEventKnowsTheInnermostOneItLiesIn) {
   EXPECT_EQ(store::enclosing(events), (std::vector<int>{-1, 0, 1, 0, -1}));
 }
 
+void write(const Trace& trace, const std::string& path) {
+  store::TraceWriter writer(path, trace);
+  for (const store::RankTrace& rank : trace.ranks) writer.add(rank);
+  writer.finish();
+}
+
 TEST(Trace, ComesBackFromItsFileAsItWas) {
   const Folder folder;
   const Trace written = by_hand();
@@ -118,7 +126,43 @@ TEST(Trace, AnotherFileIsRefusedByName) {
   std::ofstream(folder / "text.h5") << "not HDF5";
   EXPECT_NE(refusal(folder / "text.h5").find("text.h5"), std::string::npos);
   store::Hdf5File::create(folder / "other.h5").close();
-  EXPECT_NE(refusal(folder / "other.h5").find("other.h5: no trace of a step"), std::string::npos);
+  EXPECT_EQ(refusal(folder / "other.h5"), folder / "other.h5" + ": not the trace of a step");
+  store::Hdf5File checkpoint = store::Hdf5File::create(folder / "checkpoint.h5");
+  checkpoint.set_attribute<std::int64_t>("/", "step", 3);
+  checkpoint.close();
+  EXPECT_EQ(refusal(folder / "checkpoint.h5"), folder / "checkpoint.h5" + ": not the trace of a step");
+}
+
+TEST(Trace, DamagedNumbersAreRefusedByFileAndRank) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<std::pair<std::string, std::function<void(Trace&)>>> damages = {
+      {"event 1: a number is not finite", [&](Trace& trace) { trace.ranks[1].events[1].begin = nan; }},
+      {"event 1: a number is not finite", [&](Trace& trace) { trace.ranks[1].events[1].end = 1 / 0.0; }},
+      {"event 1: a number is not finite", [&](Trace& trace) { trace.ranks[1].events[1].flops = nan; }},
+      {"event 2: it ends at 0.01 s, before it begins at 0.02 s", [](Trace& trace) { trace.ranks[1].events[2].end = 0.01; }},
+      {"event 6: from 0.094 s to 1e+12 s after the step's start", [](Trace& trace) { trace.ranks[1].events[6].end = 1e12; }},
+      {"event 0: from -1e+12 s", [](Trace& trace) { trace.ranks[1].events[0].begin = -1e12; }},
+      {"event 2: it begins before the one before it", [](Trace& trace) { trace.ranks[1].events[2].begin = 0.001; }},
+      {"there is no kind 1000", [](Trace& trace) { trace.ranks[1].events[1].kind = 1000; }},
+      {"there is no kind -1", [](Trace& trace) { trace.ranks[1].events[1].kind = -1; }},
+      {"event 1: microbatch 2", [](Trace& trace) { trace.ranks[1].events[1].subject.microbatch = 2; }},
+      {"event 1: chunk 1", [](Trace& trace) { trace.ranks[1].events[1].subject.chunk = 1; }},
+      {"event 0: peer 2", [](Trace& trace) { trace.ranks[1].events[0].subject.peer = 2; }},
+      {"event 0: 0 flops, -1 bytes", [](Trace& trace) { trace.ranks[1].events[0].bytes = -1; }},
+      {"its clock", [&](Trace& trace) { trace.ranks[1].clock_error = nan; }},
+      {"its place in the grid", [](Trace& trace) { trace.ranks[1].at.pipeline = 0; }}};
+  const Folder folder;
+  const std::string path = folder / "t.h5";
+  for (const auto& [message, damage] : damages) {
+    Trace trace = by_hand();
+    damage(trace);
+    write(trace, path);
+    EXPECT_EQ(refusal(path).rfind(path + ": rank-00001: damaged: " + message, 0), 0u) << message << "\n" << refusal(path);
+  }
+  Trace trace = by_hand();
+  trace.microbatches = 0;
+  write(trace, path);
+  EXPECT_EQ(refusal(path), path + ": damaged: the file's attributes make no sense");
 }
 
 TEST(TraceSummary, AddsUpByKind) {
@@ -138,11 +182,27 @@ TEST(TraceSummary, AddsUpByKind) {
       line_with(text, "exposed"),
       "communication exposed: 32.7 % of the ranks' time is spent waiting for it: other stages 21.2 %, tied embedding 9.6 %, "
       "agreement 1.9 %");
-  EXPECT_EQ(line_with(text, "slowest"), "slowest rank in forward + backward: 1 on node-b (64.000 ms; mean 62.000 ms)");
+  EXPECT_EQ(line_with(text, "slowest"),
+            "slowest rank in forward + backward, without waits: 1 on node-b (64.000 ms; mean 62.000 ms)");
   EXPECT_NE(text.find("96.8 GFLOP/s a rank"), std::string::npos) << text;  // 6e9 in 62 ms
   EXPECT_NE(text.find("2.0 us"), std::string::npos);
   EXPECT_NE(text.find("3 events are missing"), std::string::npos);
   EXPECT_NE(text.find("2 ranks on 2 hosts; 104.000 ms"), std::string::npos) << text;
+}
+
+TEST(TraceSummary, ARankThatWaitsInsideItsPassesIsNotTheSlowest) {
+  Trace trace = by_hand();
+  trace.ranks[1].events.insert(trace.ranks[1].events.begin() + 5, wait(Traffic::tp_all_reduce, 52, 62));  // of 50 to 74
+  EXPECT_EQ(line_with(command::trace_summary(trace), "slowest"),
+            "slowest rank in forward + backward, without waits: 0 on node-a (60.000 ms; mean 57.000 ms)");
+  EXPECT_NEAR(command::measured_bubble(trace), 94.0 / 62 - 1, 1e-12) << "the bubble counts the wait as work";
+}
+
+TEST(TraceSummary, OneRankIsOne) {
+  Trace trace = by_hand();
+  trace.shape.pipeline = 1;
+  trace.ranks.pop_back();
+  EXPECT_NE(command::trace_summary(trace).find("\n1 rank on 1 host; "), std::string::npos);
 }
 
 TEST(TraceSummary, TheBubbleIsTheTimeOfThePassesBeyondTheirWork) {
@@ -169,6 +229,8 @@ TEST(TracePicture, TheDrawingHasEveryEventAndIsXml) {
   EXPECT_NE(drawing.find("<title>wait for pp_gradient with rank 1, 64 bytes: 20 to 40 ms</title>"), std::string::npos);
   EXPECT_NE(drawing.find(">rank 1 pp1 tp0 dp0</text>"), std::string::npos);
   EXPECT_EQ(drawing.find("evaluation"), std::string::npos) << "the legend has what occurs";
+  EXPECT_NE(drawing.find(">wait for a collective inside a pass or other work</text>"), std::string::npos);
+  EXPECT_NE(drawing.find(">idle</text>"), std::string::npos);
 }
 
 struct Slice {
@@ -210,6 +272,20 @@ std::vector<std::string> arrows(const Trace& trace) {
 
 TEST(Perfetto, ArrowsGoFromEachPassToTheOneThatNeedsIt) {
   EXPECT_EQ(arrows(by_hand()), (std::vector<std::string>{"0:F0>1:F0", "0:F1>1:F1", "1:B0>0:B0", "1:B1>0:B1"}));
+}
+
+TEST(Perfetto, ArrowsDoNotGoBackWhereClocksDisagreeWithinTheirError) {
+  Trace trace = by_hand();
+  for (TraceEvent& event : trace.ranks[1].events) event.begin -= 3e-3, event.end -= 3e-3;
+  trace.ranks[1].clock_error = 4e-3;
+  EXPECT_EQ(arrows(trace), (std::vector<std::string>{"0:F0>1:F0", "0:F1>1:F1", "1:B0>0:B0", "1:B1>0:B1"}));
+  std::map<int, double> begin;
+  const auto json = nlohmann::json::parse(command::perfetto_json(trace));
+  for (const auto& e : json.at("traceEvents")) {
+    if (e.at("ph") == "s") begin[e.at("id")] = e.at("ts");
+    if (e.at("ph") != "f") continue;
+    EXPECT_GE(e.at("ts").get<double>(), begin.at(e.at("id"))) << e;
+  }
 }
 
 TEST(Perfetto, ArrowsFollowTheModelChunks) {

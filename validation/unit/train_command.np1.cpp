@@ -182,6 +182,25 @@ TEST(TrainCommand, RefusesStartWeightsThatAreNotFinite) {
   EXPECT_NE(result.err.find("layers.5.norm2.bias (1 of 64 values on rank 2"), std::string::npos) << result.err;
 }
 
+/// Loss and gradient of the only step are finite; its update overflows.
+TEST(TrainCommand, WeightsThatOverflowedAreNotSaved) {
+  const Folder folder;
+  const Result result = run(on_ranks(2, tiny(folder / "run", {"optimizer.learning_rate=1e300", "run.steps=1"})));
+  EXPECT_EQ(result.status, 4) << result.err;
+  EXPECT_NE(result.err.find("weights are not finite, the first embedding.tokens.weight"), std::string::npos) << result.err;
+  EXPECT_FALSE(fs::exists(folder / "run/checkpoints"));
+}
+
+TEST(TrainCommand, ATraceThatCannotBeWrittenCostsNothingElse) {
+  const Folder folder;
+  fs::create_directory(folder / "run");
+  std::ofstream(folder / "run/traces") << "a file, where a folder should be";
+  const Result result = run(on_ranks(2, tiny(folder / "run", {"trace.steps=2", "run.steps=3"})));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(occurrences(result.err, "traces"), 1) << result.err;
+  EXPECT_EQ(read_text(folder / "run/status"), "0 done\n");
+}
+
 TEST(TrainCommand, LeavesAConfigurationThatRunsTheSame) {
   const Folder folder;
   const auto losses = [&](const std::string& run_name) {
