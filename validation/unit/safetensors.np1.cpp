@@ -12,8 +12,11 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "validation/unit/expect_error.h"
 
 namespace trireme::store {
+using test::expect_error;
+
 namespace {
 
 /// A folder for one test, removed at its end.
@@ -49,17 +52,6 @@ std::string bytes_of(const std::vector<T>& values) {
 std::string contents(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-template <class Call>
-void expect_error(base::Exit status, const std::vector<std::string>& parts, Call call) {
-  try {
-    call();
-    ADD_FAILURE() << "no error; expected one that says " << parts.back();
-  } catch (const base::Error& error) {
-    EXPECT_EQ(error.status(), status) << error.what();
-    for (const auto& part : parts) EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
 }
 
 // 1.0f is 00 00 80 3f, 2.0f 00 00 00 40, -3.0f 00 00 40 c0.

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "store/half.h"
 #include "store/hdf5_file.h"
+#include "validation/unit/expect_error.h"
 #include "validation/unit/process.h"
 
 namespace trireme::test {
@@ -24,17 +25,6 @@ using store::Hdf5File;
 using store::Shape;
 using Integers = std::vector<std::int64_t>;
 using Reals = std::vector<double>;
-
-template <class Call>
-void expect_error(base::Exit status, const std::vector<std::string>& parts, Call call) {
-  try {
-    call();
-    ADD_FAILURE() << "no error; expected one that says " << parts.back();
-  } catch (const base::Error& error) {
-    EXPECT_EQ(error.status(), status) << error.what();
-    for (const auto& part : parts) EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
-}
 
 class StoreHdf5 : public testing::Test {
  protected:
