@@ -73,7 +73,10 @@ hid_t column_type() {
 
 /// A file that cannot be written (a full disk) stays open, for ever: closing it would fail too, leave a dangling handle in the
 /// library's tables, and crash the program when it ends.
-bool flush_and_close(hid_t file) { return H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && H5Fclose(file) >= 0; }
+/// The library keeps what it frees for later; a run that saves now and then shall not keep it.
+bool flush_and_close(hid_t file) {
+  return H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && H5Fclose(file) >= 0 && H5garbage_collect() >= 0;
+}
 
 herr_t add_name(hid_t, const char* name, const H5L_info_t*, void* names) {
   static_cast<std::vector<std::string>*>(names)->emplace_back(name);

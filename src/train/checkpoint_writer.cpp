@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "store/checkpoint_folder.h"
+#include "train/machine.h"
 
 namespace trireme::train {
 namespace {
@@ -168,6 +169,7 @@ bool CheckpointWriter::advance(std::int64_t busy_ranks) {
   phase_ = Phase::idle;
   saved_ = step_;
   seconds_ = base::now() - begin_;
+  return_free_memory();
   return true;
 }
 

@@ -1,6 +1,9 @@
 #include "train/machine.h"
 
 #include <sys/resource.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <fstream>
 #include <string>
@@ -38,6 +41,12 @@ std::int64_t kib_of(const char* path, const std::string& word) {
 double available_memory() { return static_cast<double>(kib_of("/proc/meminfo", "MemAvailable:")); }
 
 std::int64_t private_memory() { return kib_of("/proc/self/status", "RssAnon:"); }
+
+void return_free_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
 
 std::int64_t peak_resident_memory() {
   rusage usage{};

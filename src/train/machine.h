@@ -16,6 +16,10 @@ double available_memory();
 /// Resident memory of this process that no file backs, bytes: what it allocated and touched, mapped token files apart.
 std::int64_t private_memory();
 
+/// Gives back to the system what this process freed and its allocator kept: after a save or a trace, which take memory for a
+/// moment, so that a run stays at what was predicted. Where the C library cannot, nothing.
+void return_free_memory();
+
 /// The largest resident memory of this process so far, bytes; mapped files count.
 std::int64_t peak_resident_memory();
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "spec/flops.h"
 #include "train/layout.h"
+#include "train/machine.h"
 
 namespace trireme::train {
 namespace {
@@ -164,6 +165,7 @@ void Tracer::end() {
   const std::int64_t missed = world_.activity().missed();
   const grid::Activity::Scope scope(world_.activity(), grid::Work::output);
   gather(pack(read_clock(world_), missed));
+  return_free_memory();
 }
 
 /// Rank 0 holds one rank's row at a time.

@@ -127,6 +127,21 @@ TEST(Check, ResidentMemoryGrowsByWhatWasPredicted) {
   }
 }
 
+/// The shape of input/novels.toml, a rank of which takes 11 to 20 MiB: what saves and traces take for a moment would show.
+TEST(Check, ResidentMemoryIsWhatWasPredictedAfterSavesAndATraceToo) {
+  const Folder folder;
+  const Result trained = run(on_ranks(4, {"train", "input/tiny.toml", "model.layers=4", "model.hidden=128", "model.sequence=128",
+                                          "batch.micro=4", "parallel.tensor=2", "parallel.pipeline=2", "run.steps=6",
+                                          "checkpoint.every=2", "trace.steps=3", "run.directory=" + folder / "run"}));
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  for (const Json& rank : Json::parse(read_text(folder / "run/summary.json"))["ranks"]) {
+    double predicted = 0;
+    for (const auto& bytes : rank["arena_predicted_bytes"]) predicted += bytes.get<double>();
+    const Json& memory = rank["private_bytes"];
+    EXPECT_NEAR((memory["end"].get<double>() - memory["before_arenas"].get<double>()) / predicted, 1, 0.15) << rank;
+  }
+}
+
 TEST(Check, PrintsTheParametersAsAPlainIntegerOnALine) {
   const Result result = check({"input/tiny.toml", "--ranks", "4"});
   EXPECT_EQ(result.status, 0) << result.err;
