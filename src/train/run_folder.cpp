@@ -108,8 +108,7 @@ RunFolder::RunFolder(std::string path, bool resumes) : path_(std::move(path)) {
   if (ftruncate(lock_, 0) != 0 || ::write(lock_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     base::fail("{}: cannot write: {}", file("lock"), std::strerror(errno));
   if (!resumes)
-    for (const char* name : {"metrics.csv", "log.txt"}) fs::remove(file(name), error);
-  fs::remove(file("summary.json"), error);
+    for (const char* name : {"metrics.csv", "log.txt", "summary.json"}) fs::remove(file(name), error);
   log_.open(file("log.txt"), std::ios::app);
   if (!log_) base::refuse("{}: cannot write: {}", file("log.txt"), std::strerror(errno));
 }

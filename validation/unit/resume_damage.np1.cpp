@@ -130,6 +130,7 @@ TEST_F(ResumeDamage, ModelAndSamplesMayNotChangeOtherKeysAreListed) {
   const Result nothing = train({"run.steps=5"});
   EXPECT_EQ(nothing.status, 0);
   EXPECT_NE(nothing.out.find("nothing was left to do"), std::string::npos);
+  EXPECT_TRUE(fs::exists(run_ + "/summary.json"));  // the finished run's
 }
 
 TEST_F(ResumeDamage, WeightsOfACheckpointStartAnotherRunWithoutItsMoments) {
