@@ -74,7 +74,7 @@ __device__ __forceinline__ void add_row_sums(const unsigned char* tile, float (&
 template <class T>
 __device__ __forceinline__ void finish_row_sums(const Product<T>& p, int first_row, const float (&sums)[4], float* parts) {
   const int i = static_cast<int>(threadIdx.x);
-  __syncthreads();
+  if (!TRIREME_BUG(gemm_row_sums_too_early)) __syncthreads();
   ptx::store(parts + 4 * i, Quad<float>{{sums[0], sums[1], sums[2], sums[3]}});
   if (!TRIREME_BUG(gemm_row_sums_no_barrier)) __syncthreads();
   if (i < tile_side && first_row + i < p.epilogue.rows) {

@@ -12,8 +12,8 @@ namespace {
 using SimtGemm = SimtTest;
 TRIREME_IN_EVERY_ORDER(SimtGemm);
 
-// One tile; several of each and a rest; less than a tile; odd everything; rows of whole quads that are no whole pieces; sums in
-// two parts, in three of odd length, and a product that each of its operands is the long one of.
+// One tile; several of each and a rest; less than a tile; odd everything; rows of whole quads that are no whole pieces; each
+// dimension in turn summed over in two parts, or in three of which the last is short; many columns.
 constexpr LinearShape shapes[] = {{128, 64, 128}, {130, 72, 136}, {5, 8, 3},     {33, 37, 129}, {1, 1, 1},    {9, 20, 12},
                                   {3, 544, 16},   {17, 801, 7},   {544, 16, 24}, {801, 5, 131}, {20, 8, 544}, {2, 7, 1030}};
 
