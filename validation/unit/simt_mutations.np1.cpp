@@ -8,6 +8,7 @@
 #include <gtest/gtest-spi.h>
 
 #include "kernels/cuda/bugs.h"
+#include "validation/unit/simt_attention_backward_cases.h"
 #include "validation/unit/simt_fixture.h"
 #include "validation/unit/simt_gemm_cases.h"
 #include "validation/unit/simt_layer_norm_cases.h"
@@ -22,6 +23,10 @@ bool layer_norm_is_right() {
 }
 bool gemm_is_right() {
   return linear_is_right<bf16>({70, 200, 72}, true, true) && linear_is_right<fp16>({9, 35, 21}, true, false);
+}
+bool attention_gradients_are_right() {
+  return attention_backward_is_right<bf16>({{70, 1, 0}, 1, 64, 1}, 0.2f) &&
+         attention_backward_is_right<float>({{35, 1, 0}, 1, 9, 0}, 0);
 }
 
 struct Mutant {
@@ -39,6 +44,7 @@ const Table tables[] = {
     {"layer norm", layer_norm_is_right, {TRIREME_BUGS_LAYER_NORM(TRIREME_MUTANT)}},
     {"tiles", gemm_is_right, {TRIREME_BUGS_TILE(TRIREME_MUTANT)}},
     {"matrix products", gemm_is_right, {TRIREME_BUGS_GEMM(TRIREME_MUTANT)}},
+    {"attention backward", attention_gradients_are_right, {TRIREME_BUGS_ATTENTION_BACKWARD(TRIREME_MUTANT)}},
 #undef TRIREME_MUTANT
 };
 
@@ -79,7 +85,7 @@ void expect_caught(const Table& table, const Mutant& mutant) {
     orders += fmt::format(" {:10}", said.empty() ? "-" : said == "wrong values" ? "values" : "report");
     if (!said.empty()) last = said;
   }
-  std::cout << fmt::format("{:28}{}  {}: {}\n", mutant.name, orders, mutant.what, last);
+  std::cout << fmt::format("{:42}{}  {}: {}\n", mutant.name, orders, mutant.what, last);
   EXPECT_GT(caught, 0) << mutant.name << ": " << mutant.what;
 }
 
