@@ -115,7 +115,7 @@ __device__ __forceinline__ void fetch_part(const AttentionGradient<T>& p, unsign
 /// Gradients of keys and values (of_keys), or of queries. Rows past the sequence are 0 and so are their gradients: they need no
 /// mask.
 template <class T, int head_size, bool of_keys>
-__global__ void __launch_bounds__(threads, 2) gradients(AttentionGradient<T> p) {
+__global__ void __launch_bounds__(threads, head_size == 64 ? 3 : 2) gradients(AttentionGradient<T> p) {
   TRIREME_DYNAMIC_SHARED(memory);
   using Parts = Layout<head_size>;
   constexpr int chunks = head_size / 8, n = Parts::passing_rows;

@@ -9,9 +9,9 @@
 
 namespace trireme::kernels::cuda {
 
-/// Byte of chunk `chunk ^ odd` of a row. Eight rows that follow each other, at one chunk, lie in eight different places of 16 within
-/// 128 bytes: rows that begin at the same one (every 8 / together-th) xor their chunk with different numbers. What depends on the
-/// lane stands apart from `chunk`, so that all chunks of a tile need few registers for addresses.
+/// Byte of chunk `chunk` of a row, or, for odd = 1, of the next one of an even `chunk`. Eight rows that follow each other, at one
+/// chunk, lie in eight different places of 16 within 128 bytes: rows that begin at the same one (every 8 / together-th) xor their
+/// chunk with different numbers. What depends on the lane stands apart from `chunk`: fewer addresses, fewer registers.
 template <int chunks>
 __device__ __forceinline__ int place(int row, int chunk, int odd = 0) {
   constexpr int together = chunks % 8 == 0 ? 8 : chunks % 4 == 0 ? 4 : chunks % 2 == 0 ? 2 : 1;

@@ -97,24 +97,31 @@ TEST(SimtAttentionBackwardAccuracy, Median) {
   }
 }
 
+template <class T>
+void expect_declared_bytes(const AttentionShape& shape) {
+  AttentionCase<T> test(shape, 0, Tensor<T>::random(1, qkv_elements(shape)));
+  counters() = {};
+  test.run();
+  const double declared = kernels::cuda::attention_backward_cost(shape, sizeof(T)).bytes;
+  EXPECT_NEAR(static_cast<double>(counters().moved_read + counters().moved_written) / declared, 1, 0.1) << shape.head_size;
+}
+
 TEST(SimtAttentionBackwardCost, BytesFlopsAndBanks) {
   options() = {};
   options().count = true;
   for (const std::int64_t head_size : {64, 80, 96, 128}) {
     const AttentionShape shape{{192, 1, 0}, 2, head_size, 0};
-    AttentionCase<bf16> test(shape, 0, Tensor<bf16>::random(1, qkv_elements(shape)));
-    counters() = {};
-    test.run();
-    const auto declared = kernels::cuda::attention_backward_cost(shape, 2);
-    EXPECT_NEAR(static_cast<double>(counters().moved_read + counters().moved_written) / declared.bytes, 1, 0.1) << head_size;
+    expect_declared_bytes<bf16>(shape);
     EXPECT_EQ(counters().bank_conflicts, 0u) << head_size;
     // 16 positions meet 32 others where any pair of them is visible: as many of keys by queries as of queries by keys
     double pairs = 0;
     for (int block = 0; block < 12; ++block) pairs += 2 * 16 * (block / 2 + 1) * 32;
+    const double flops = kernels::cuda::attention_backward_cost(shape, 2).flops;
     EXPECT_EQ(static_cast<double>(counters().matrix_products) * 2 * 16 * 8 * 16,
-              declared.flops * pairs / kernels::cost::visible_pairs(shape))
+              flops * pairs / kernels::cost::visible_pairs(shape))
         << head_size;
   }
+  expect_declared_bytes<float>({{48, 1, 0}, 2, 40, 0});
   options() = {};
 }
 
