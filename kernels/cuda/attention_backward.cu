@@ -162,6 +162,7 @@ void launch_gradients(AttentionShape shape, const AttentionGradient<T>& p, Strea
   with_head_size(shape.head_size, [&](auto size) {
     constexpr int head_size = decltype(size)::value;
     const dim3 grid = attention_grid(shape, own_rows);
+    launch_sum_rows(shape, p, stream);
     TRIREME_LAUNCH((gradients<T, head_size, true>), grid, dim3(threads), Layout<head_size>::bytes, stream, p);
     TRIREME_LAUNCH((gradients<T, head_size, false>), grid, dim3(threads), Layout<head_size>::bytes, stream, p);
   });
@@ -179,9 +180,8 @@ void attention_backward(AttentionShape shape, View dout, View qkv, View out, Vie
     const AttentionGradient<T> p{
         attention_input<T>(shape, qkv, dropout), elements<T>(dout, size),        elements<T>(out, size),
         elements<float>(log_sum, rows),          elements<float>(scratch, rows), elements<T>(dqkv, 3 * size)};
-    TRIREME_LAUNCH(sum_rows<T>, attention_grid(shape, delta_rows), dim3(delta_threads), 0, stream, p);
     if constexpr (std::is_same_v<T, float>)
-      launch_gradients_fp32(shape, p, stream);
+      launch_fp32(shape, p, stream);
     else
       launch_gradients(shape, p, stream);
   });

@@ -46,7 +46,12 @@ __global__ void __launch_bounds__(delta_threads) sum_rows(AttentionGradient<T> p
   }
 }
 
-/// Gradients in fp32 on ordinary arithmetic; delta is there.
-void launch_gradients_fp32(AttentionShape shape, const AttentionGradient<float>& p, Stream stream);
+template <class T>
+void launch_sum_rows(AttentionShape shape, const AttentionGradient<T>& p, Stream stream) {
+  TRIREME_LAUNCH(sum_rows<T>, attention_grid(shape, delta_rows), dim3(delta_threads), 0, stream, p);
+}
+
+/// All of the pass in fp32, on ordinary arithmetic
+void launch_fp32(AttentionShape shape, const AttentionGradient<float>& p, Stream stream);
 
 }  // namespace trireme::kernels::cuda

@@ -84,11 +84,12 @@ __global__ void __launch_bounds__(side* side, 2) gradients_fp32(AttentionGradien
 
 }  // namespace
 
-void launch_gradients_fp32(AttentionShape shape, const AttentionGradient<float>& p, Stream stream) {
+void launch_fp32(AttentionShape shape, const AttentionGradient<float>& p, Stream stream) {
   if (shape.head_size < 1 || shape.head_size > largest)
     throw std::invalid_argument("attention in fp32 takes head sizes 1 to 256, not " + std::to_string(shape.head_size));
   const dim3 grid = attention_grid(shape, side), block(side, side);
   const std::size_t shared = shared_bytes(static_cast<int>(shape.head_size));
+  launch_sum_rows(shape, p, stream);
   TRIREME_LAUNCH(gradients_fp32<true>, grid, block, shared, stream, p);
   TRIREME_LAUNCH(gradients_fp32<false>, grid, block, shared, stream, p);
 }

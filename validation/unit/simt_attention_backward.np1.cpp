@@ -68,6 +68,12 @@ TEST_P(SimtAttentionBackward, Refused) {
   };
   EXPECT_THROW(run({{1, 1, 0}, 1, 72, 0}, bf16{}), std::invalid_argument);
   EXPECT_THROW(run({{1, 1, 0}, 1, 257, 0}, 0.0f), std::invalid_argument);
+  Tensor<bf16> memory(4 * 64);
+  Tensor<float> row(1);
+  const View all = memory, qkv = {static_cast<bf16*>(all.data) + 1, 3 * 64, all.type};
+  EXPECT_THROW(kernels::cuda::attention_backward({{1, 1, 0}, 1, 64, 0}, all, qkv, all, row, {}, all, row, nullptr),
+               std::invalid_argument);
+  EXPECT_EQ(counters().launches, 0u);
 }
 
 /// Median over the elements of the distance from `exact`, in units in the last place of T at `exact`
