@@ -8,6 +8,7 @@
 #include <gtest/gtest-spi.h>
 
 #include "kernels/cuda/bugs.h"
+#include "validation/unit/simt_attention_cases.h"
 #include "validation/unit/simt_fixture.h"
 #include "validation/unit/simt_gemm_cases.h"
 #include "validation/unit/simt_layer_norm_cases.h"
@@ -23,6 +24,8 @@ bool layer_norm_is_right() {
 bool gemm_is_right() {
   return linear_is_right<bf16>({70, 200, 72}, true, true) && linear_is_right<fp16>({9, 35, 21}, true, false);
 }
+bool attention_bf16_is_right() { return attention_is_right<bf16>({{150, 1, 0}, 1, 64, 1}, 0.1f); }
+bool attention_fp32_is_right() { return attention_is_right<float>({{70, 1, 0}, 1, 8, 1}, 0.1f); }
 
 struct Mutant {
   int bug;
@@ -39,6 +42,8 @@ const Table tables[] = {
     {"layer norm", layer_norm_is_right, {TRIREME_BUGS_LAYER_NORM(TRIREME_MUTANT)}},
     {"tiles", gemm_is_right, {TRIREME_BUGS_TILE(TRIREME_MUTANT)}},
     {"matrix products", gemm_is_right, {TRIREME_BUGS_GEMM(TRIREME_MUTANT)}},
+    {"attention", attention_bf16_is_right, {TRIREME_BUGS_ATTENTION(TRIREME_MUTANT)}},
+    {"attention in fp32", attention_fp32_is_right, {TRIREME_BUGS_ATTENTION_FP32(TRIREME_MUTANT)}},
 #undef TRIREME_MUTANT
 };
 
