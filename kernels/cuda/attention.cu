@@ -129,7 +129,7 @@ __device__ __forceinline__ void drop(const AttentionInput<T>& p, int query, int 
 }
 
 template <class T, int size, bool with_dropout>
-__global__ void __launch_bounds__(threads) attend(AttentionInput<T> p, T* out, float* log_sum) {
+__global__ void __launch_bounds__(threads, size <= 80 ? 3 : 2) attend(AttentionInput<T> p, T* out, float* log_sum) {
   constexpr int chunks = size / 8, tile_bytes = tile_rows * size * 2;
   TRIREME_DYNAMIC_SHARED(queries);
   unsigned char* stages = queries + tile_bytes;                         // two, of keys and values

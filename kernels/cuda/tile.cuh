@@ -19,24 +19,19 @@ __device__ __forceinline__ int place(int row, int chunk) {
 
 /// Rows first .. first + height - 1, columns from .. from + 8 chunks - 1 of a matrix [rows, columns] whose rows are `stride`
 /// elements apart, into a tile, by all threads of the block; 0 outside it. `aligned`: every row begins at a multiple of 16 bytes
-/// and has whole chunks; then it is cp.async, which the caller commits. A thread keeps to one column and takes every `pass`-th
-/// row, which leaves few addresses to keep in registers.
+/// and has whole chunks; then it is cp.async, which the caller commits.
 template <int height, int chunks, int threads, bool aligned, class T>
 __device__ __forceinline__ void fetch_tile(unsigned char* tile, const T* matrix, std::int64_t stride, int first, int rows,
                                            int from, int columns) {
-  constexpr int pass = threads / chunks;
-  const int own = static_cast<int>(threadIdx.x) / chunks, chunk = static_cast<int>(threadIdx.x) % chunks;
-  const int column = from + chunk * 8;
-  if (threads % chunks != 0 && own >= pass) return;
 #pragma unroll
-  for (int i = own; i < own + height; i += pass) {
-    if (height % pass != 0 && i >= height) break;
-    const int row = first + i;
+  for (int i = 0; i < (height * chunks + threads - 1) / threads; ++i) {
+    const int n = i * threads + static_cast<int>(threadIdx.x), row = first + n / chunks, column = from + n % chunks * 8;
+    if (height * chunks % threads != 0 && n >= height * chunks) break;
     const bool inside = (row < rows || TRIREME_BUG(tile_row_bound)) && column < columns;
     const T* source = matrix + row * stride + column;
-    unsigned char* to = tile + place<chunks>(i, chunk);
+    unsigned char* to = tile + place<chunks>(n / chunks, n % chunks);
     if constexpr (aligned) {
-      ptx::cp_async<16>(to, source, inside ? 16 : 0);
+      ptx::cp_async<16>(to, inside ? source : matrix, inside ? 16 : 0);
     } else {
       Piece<T> piece;
 #pragma unroll
