@@ -96,7 +96,7 @@ __device__ __forceinline__ void fragment_dropout(const AttentionInput<T>& p, int
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const bool odd = lane % 2 != 0;
   const unsigned own = kept_keys(p, query + lane / 4 + (odd ? 8 : 0), key / 4 + lane % 4 / 2);
-  const unsigned other = __shfl_xor_sync(~0u, own, 1);
+  const unsigned other = __shfl_xor_sync(~0u, own, TRIREME_BUG(attention_backward_mask_lanes) ? 0 : 1);
   const unsigned bits[2] = {odd ? other >> 2 : own, odd ? own >> 2 : other};
 #pragma unroll
   for (int i = 0; i < 4; ++i) factors[i] = (bits[i / 2] >> i % 2 & 1) != 0 ? p.mask.scale : 0.0f;

@@ -8,6 +8,7 @@
 #include <gtest/gtest-spi.h>
 
 #include "kernels/cuda/bugs.h"
+#include "validation/unit/simt_attention_backward_cases.h"
 #include "validation/unit/simt_attention_cases.h"
 #include "validation/unit/simt_fixture.h"
 #include "validation/unit/simt_gemm_cases.h"
@@ -26,6 +27,10 @@ bool gemm_is_right() {
 }
 bool attention_bf16_is_right() { return attention_is_right<bf16>({{150, 1, 0}, 1, 64, 1}, 0.1f); }
 bool attention_fp32_is_right() { return attention_is_right<float>({{70, 1, 0}, 1, 8, 1}, 0.1f); }
+bool attention_gradients_are_right() {
+  return attention_backward_is_right<bf16>({{70, 1, 0}, 1, 64, 1}, 0.2f) &&
+         attention_backward_is_right<float>({{35, 1, 0}, 1, 9, 0}, 0);
+}
 
 struct Mutant {
   int bug;
@@ -44,6 +49,7 @@ const Table tables[] = {
     {"matrix products", gemm_is_right, {TRIREME_BUGS_GEMM(TRIREME_MUTANT)}},
     {"attention", attention_bf16_is_right, {TRIREME_BUGS_ATTENTION(TRIREME_MUTANT)}},
     {"attention in fp32", attention_fp32_is_right, {TRIREME_BUGS_ATTENTION_FP32(TRIREME_MUTANT)}},
+    {"attention backward", attention_gradients_are_right, {TRIREME_BUGS_ATTENTION_BACKWARD(TRIREME_MUTANT)}},
 #undef TRIREME_MUTANT
 };
 
@@ -84,7 +90,7 @@ void expect_caught(const Table& table, const Mutant& mutant) {
     orders += fmt::format(" {:10}", said.empty() ? "-" : said == "wrong values" ? "values" : "report");
     if (!said.empty()) last = said;
   }
-  std::cout << fmt::format("{:28}{}  {}: {}\n", mutant.name, orders, mutant.what, last);
+  std::cout << fmt::format("{:42}{}  {}: {}\n", mutant.name, orders, mutant.what, last);
   EXPECT_GT(caught, 0) << mutant.name << ": " << mutant.what;
 }
 
