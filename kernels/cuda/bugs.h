@@ -56,6 +56,31 @@
   X(gemm_row_sums_no_barrier, "the bias gradient is read before all warps wrote theirs")       \
   X(gemm_fp32_no_barrier, "fp32 tiles are read before all threads stored theirs")
 
+// attention.cu
+#define TRIREME_BUGS_ATTENTION(X)                                                       \
+  X(attention_no_commit, "copies of keys and values are never committed")               \
+  X(attention_waits_too_little, "the wait leaves the tile that is needed in flight")    \
+  X(attention_no_barrier, "a warp uses keys that others have not waited for")           \
+  X(attention_stage_in_use, "a stage is filled while it is read")                       \
+  X(attention_mask_off_by_one, "a query sees one key too many")                         \
+  X(attention_mask_one_row, "the rows 8 below are masked like those above")             \
+  X(attention_maximum_of_half, "the maximum is that of half of the keys")               \
+  X(attention_total_not_scaled, "the sum keeps the scale of an older maximum")          \
+  X(attention_values_not_scaled, "the values' sums keep the scale of an older maximum") \
+  X(attention_scale, "natural scores meet exponentials of base 2")                      \
+  X(attention_fragments_swapped, "two registers of the probabilities change places")    \
+  X(attention_total_of_half, "the sum is that of half of the keys")                     \
+  X(attention_row_bound, "rows past the sequence's end are written")                    \
+  X(attention_dropout_group, "all groups of keys take the first one's mask")            \
+  X(attention_dropout_before_sum, "dropout acts before the sum")
+
+#define TRIREME_BUGS_ATTENTION_FP32(X)                                                \
+  X(attention_fp32_no_barrier, "a warp uses keys that others have not written")       \
+  X(attention_fp32_tile_in_use, "keys are overwritten while another warp reads them") \
+  X(attention_fp32_mask, "a query sees one key too many")                             \
+  X(attention_fp32_not_scaled, "the values' sums keep the scale of an older maximum") \
+  X(attention_fp32_dropout_row, "all warps take the first one's mask")
+
 // attention_backward*, and the dropout of fragments in attention.cuh
 #define TRIREME_BUGS_ATTENTION_BACKWARD(X)                                                   \
   X(attention_backward_no_delta, "dS is P dP")                                               \
@@ -75,11 +100,13 @@
   X(attention_backward_fp32_no_second_barrier, "a tile is overwritten while others read it") \
   X(attention_backward_fp32_last_keys, "queries forget the keys of the diagonal's tile")
 
-#define TRIREME_BUGS(X)      \
-  TRIREME_BUGS_ROWS(X)       \
-  TRIREME_BUGS_LAYER_NORM(X) \
-  TRIREME_BUGS_TILE(X)       \
-  TRIREME_BUGS_GEMM(X)       \
+#define TRIREME_BUGS(X)          \
+  TRIREME_BUGS_ROWS(X)           \
+  TRIREME_BUGS_LAYER_NORM(X)     \
+  TRIREME_BUGS_TILE(X)           \
+  TRIREME_BUGS_GEMM(X)           \
+  TRIREME_BUGS_ATTENTION(X)      \
+  TRIREME_BUGS_ATTENTION_FP32(X) \
   TRIREME_BUGS_ATTENTION_BACKWARD(X)
 
 namespace trireme::kernels::cuda {

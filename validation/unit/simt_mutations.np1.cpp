@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/bugs.h"
 #include "validation/unit/simt_attention_backward_cases.h"
+#include "validation/unit/simt_attention_cases.h"
 #include "validation/unit/simt_fixture.h"
 #include "validation/unit/simt_gemm_cases.h"
 #include "validation/unit/simt_layer_norm_cases.h"
@@ -28,6 +29,8 @@ bool gemm_is_right() {
          weight_gradient_is_right<bf16>({40, 136, 24}, true) && linear_is_right<float>({9, 35, 21}, true) &&
          linear_is_right<bf16>({2100, 8, 8}, true);
 }
+bool attention_bf16_is_right() { return attention_is_right<bf16>({{150, 1, 0}, 1, 64, 1}, 0.1f); }
+bool attention_fp32_is_right() { return attention_is_right<float>({{70, 1, 0}, 1, 8, 1}, 0.1f); }
 bool attention_gradients_are_right() {
   return attention_backward_is_right<bf16>({{70, 1, 0}, 1, 64, 1}, 0.2f) &&
          attention_backward_is_right<float>({{35, 1, 0}, 1, 9, 0}, 0);
@@ -48,6 +51,8 @@ const Table tables[] = {
     {"layer norm", layer_norm_is_right, {TRIREME_BUGS_LAYER_NORM(TRIREME_MUTANT)}},
     {"tiles", gemm_is_right, {TRIREME_BUGS_TILE(TRIREME_MUTANT)}},
     {"matrix products", gemm_is_right, {TRIREME_BUGS_GEMM(TRIREME_MUTANT)}},
+    {"attention", attention_bf16_is_right, {TRIREME_BUGS_ATTENTION(TRIREME_MUTANT)}},
+    {"attention in fp32", attention_fp32_is_right, {TRIREME_BUGS_ATTENTION_FP32(TRIREME_MUTANT)}},
     {"attention backward", attention_gradients_are_right, {TRIREME_BUGS_ATTENTION_BACKWARD(TRIREME_MUTANT)}},
 #undef TRIREME_MUTANT
 };
