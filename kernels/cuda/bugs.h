@@ -4,14 +4,16 @@
 
 // One table for each file of kernels: X(name, what is wrong)
 
-// dropout.cuh, row.cuh; noticed by the checks of layer norm
-#define TRIREME_BUGS_ROWS(X)                                     \
-  X(dropout_not_scaled, "what dropout keeps is not scaled")      \
-  X(row_sum_half_tree, "a warp's sum starts at a distance of 8") \
+// dropout.cuh, row.cuh, fold.cuh; noticed by the checks of layer norm
+#define TRIREME_BUGS_ROWS(X)                                                            \
+  X(dropout_one_group, "the second four columns of a piece take the first four's mask") \
+  X(fold_no_barrier, "the second stage reads before all have written")                  \
+  X(fold_overwrites, "weight gradients are written, not accumulated")                   \
+  X(dropout_not_scaled, "what dropout keeps is not scaled")                             \
+  X(row_sum_half_tree, "a warp's sum starts at a distance of 8")                        \
   X(row_sum_no_barrier, "a block's sum is read before all warps wrote theirs")
 
 #define TRIREME_BUGS_LAYER_NORM(X)                                                               \
-  X(layer_norm_one_group, "the second four columns of a piece take the first four's mask")       \
   X(layer_norm_row_bound, "a row is read one piece too far")                                     \
   X(layer_norm_counts_padding, "the variance counts what lies past the row's end")               \
   X(layer_norm_same_parts, "the second sum reuses memory that others still read")                \
@@ -19,8 +21,16 @@
   X(layer_norm_sums_not_zeroed, "the weight gradients' sums begin with what memory held")        \
   X(layer_norm_last_row, "the backward pass forgets the last row")                               \
   X(layer_norm_parity, "the sums of two rows share memory")                                      \
-  X(layer_norm_fold_no_barrier, "the second stage reads before all have written")                \
-  X(layer_norm_overwrites, "weight gradients are written, not accumulated")
+  X(layer_norm_long_not_scaled, "dgain of a long row lacks rstd")
+
+// columns.cuh too
+#define TRIREME_BUGS_RESIDUAL(X)                                                               \
+  X(residual_bias_not_dropped, "the bias does not go through dropout")                         \
+  X(residual_dbias_of_dy, "the bias gradient sums dy, not dx")                                 \
+  X(residual_always_aligned, "16-byte accesses to rows that do not begin at a multiple of 16") \
+  X(columns_no_barrier, "sums of a column are read before all have written")                   \
+  X(columns_one_row_less, "one of a block's eight sums of a column is forgotten")              \
+  X(columns_row_bound, "a row past the last one is summed")
 
 // tile.cuh; noticed by the checks of matrix products
 #define TRIREME_BUGS_TILE(X)                                             \
@@ -36,7 +46,12 @@
   X(gemm_no_barrier, "a warp uses what others have not waited for")              \
   X(gemm_stage_in_use, "a stage is filled while it is read")
 
-#define TRIREME_BUGS(X) TRIREME_BUGS_ROWS(X) TRIREME_BUGS_LAYER_NORM(X) TRIREME_BUGS_TILE(X) TRIREME_BUGS_GEMM(X)
+#define TRIREME_BUGS(X)      \
+  TRIREME_BUGS_ROWS(X)       \
+  TRIREME_BUGS_LAYER_NORM(X) \
+  TRIREME_BUGS_RESIDUAL(X)   \
+  TRIREME_BUGS_TILE(X)       \
+  TRIREME_BUGS_GEMM(X)
 
 namespace trireme::kernels::cuda {
 

@@ -11,6 +11,7 @@
 #include "validation/unit/simt_fixture.h"
 #include "validation/unit/simt_gemm_cases.h"
 #include "validation/unit/simt_layer_norm_cases.h"
+#include "validation/unit/simt_residual_cases.h"
 
 namespace trireme::simt {
 namespace {
@@ -18,7 +19,12 @@ namespace {
 /// The least shapes that use every part of the kernels; each stops at the first that is wrong.
 bool layer_norm_is_right() {
   return forward_is_right<float>(2, 33) && forward_is_right<bf16>(3, 1024) && residual_is_right<bf16>({3, 2, 1}, 264, 0.2f) &&
-         backward_is_right<bf16>(50, 520, true);
+         backward_is_right<bf16>(50, 520, true) && backward_is_right<bf16>(1, 20488, false);
+}
+bool residual_is_right() {
+  const Dropout dropout{0.2f, 1, 0};
+  return bias_residual_is_right<bf16>({3, 2, 1}, 72, dropout) && bias_residual_is_right<float>({2, 2, 1}, 33, dropout) &&
+         bias_residual_backward_is_right<bf16>({65, 2, 0}, 24, dropout, true);
 }
 bool gemm_is_right() {
   return linear_is_right<bf16>({70, 200, 72}, true, true) && linear_is_right<fp16>({9, 35, 21}, true, false);
@@ -37,6 +43,7 @@ const Table tables[] = {
 #define TRIREME_MUTANT(name, what) {static_cast<int>(kernels::cuda::Bug::name), #name, what},
     {"rows", layer_norm_is_right, {TRIREME_BUGS_ROWS(TRIREME_MUTANT)}},
     {"layer norm", layer_norm_is_right, {TRIREME_BUGS_LAYER_NORM(TRIREME_MUTANT)}},
+    {"residual", residual_is_right, {TRIREME_BUGS_RESIDUAL(TRIREME_MUTANT)}},
     {"tiles", gemm_is_right, {TRIREME_BUGS_TILE(TRIREME_MUTANT)}},
     {"matrix products", gemm_is_right, {TRIREME_BUGS_GEMM(TRIREME_MUTANT)}},
 #undef TRIREME_MUTANT
