@@ -32,6 +32,14 @@
   X(columns_one_row_less, "one of a block's eight sums of a column is forgotten")              \
   X(columns_row_bound, "a row past the last one is summed")
 
+#define TRIREME_BUGS_CROSS_ENTROPY(X)                                                        \
+  X(cross_entropy_global_target, "the target is taken for a column of the range")            \
+  X(cross_entropy_padding_target, "another range's target is taken for padding of this one") \
+  X(cross_entropy_from_zero, "the maximum is never below 0")                                 \
+  X(cross_entropy_padding_counts, "padding beside valid logits counts in the maximum")       \
+  X(cross_entropy_no_barrier, "the maximum is taken before all warps wrote theirs")          \
+  X(cross_entropy_sums_rounded, "what is summed is rounded first")
+
 // tile.cuh; noticed by the checks of matrix products
 #define TRIREME_BUGS_TILE(X)                                             \
   X(tile_row_bound, "rows past the matrix's end are read")               \
@@ -46,11 +54,12 @@
   X(gemm_no_barrier, "a warp uses what others have not waited for")              \
   X(gemm_stage_in_use, "a stage is filled while it is read")
 
-#define TRIREME_BUGS(X)      \
-  TRIREME_BUGS_ROWS(X)       \
-  TRIREME_BUGS_LAYER_NORM(X) \
-  TRIREME_BUGS_RESIDUAL(X)   \
-  TRIREME_BUGS_TILE(X)       \
+#define TRIREME_BUGS(X)         \
+  TRIREME_BUGS_ROWS(X)          \
+  TRIREME_BUGS_LAYER_NORM(X)    \
+  TRIREME_BUGS_RESIDUAL(X)      \
+  TRIREME_BUGS_CROSS_ENTROPY(X) \
+  TRIREME_BUGS_TILE(X)          \
   TRIREME_BUGS_GEMM(X)
 
 namespace trireme::kernels::cuda {

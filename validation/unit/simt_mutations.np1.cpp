@@ -8,6 +8,7 @@
 #include <gtest/gtest-spi.h>
 
 #include "kernels/cuda/bugs.h"
+#include "validation/unit/simt_cross_entropy_cases.h"
 #include "validation/unit/simt_fixture.h"
 #include "validation/unit/simt_gemm_cases.h"
 #include "validation/unit/simt_layer_norm_cases.h"
@@ -29,6 +30,13 @@ bool residual_is_right() {
 bool gemm_is_right() {
   return linear_is_right<bf16>({70, 200, 72}, true, true) && linear_is_right<fp16>({9, 35, 21}, true, false);
 }
+bool cross_entropy_is_right() {
+  const Slices slices{{0, 300, 304}, {300, 33, 40}};
+  Reals logits = random_logits<bf16>(slices, 3, 1, -9);
+  logits[299] = -2;  // the largest, in another warp than the first one
+  return losses_are_right<bf16>(slices, logits, {0, 310, 302}) &&
+         losses_are_right<float>({{0, 7, 9}}, random_logits<float>({{0, 7, 9}}, 2), {6, 0});
+}
 
 struct Mutant {
   int bug;
@@ -44,6 +52,7 @@ const Table tables[] = {
     {"rows", layer_norm_is_right, {TRIREME_BUGS_ROWS(TRIREME_MUTANT)}},
     {"layer norm", layer_norm_is_right, {TRIREME_BUGS_LAYER_NORM(TRIREME_MUTANT)}},
     {"residual", residual_is_right, {TRIREME_BUGS_RESIDUAL(TRIREME_MUTANT)}},
+    {"cross-entropy", cross_entropy_is_right, {TRIREME_BUGS_CROSS_ENTROPY(TRIREME_MUTANT)}},
     {"tiles", gemm_is_right, {TRIREME_BUGS_TILE(TRIREME_MUTANT)}},
     {"matrix products", gemm_is_right, {TRIREME_BUGS_GEMM(TRIREME_MUTANT)}},
 #undef TRIREME_MUTANT
