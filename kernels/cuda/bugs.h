@@ -40,6 +40,24 @@
   X(cross_entropy_no_barrier, "the maximum is taken before all warps wrote theirs")          \
   X(cross_entropy_sums_rounded, "what is summed is rounded first")
 
+// flat.cuh too
+#define TRIREME_BUGS_OPTIMIZER(X)                                                              \
+  X(flat_rest, "what is left of a buffer beside whole quads is not written")                   \
+  X(adamw_square_not_scaled, "the second moment takes the gradient before it is unscaled")     \
+  X(adamw_epsilon_inside, "epsilon stands under the root")                                     \
+  X(adamw_old_copy, "the copy has the weights before the step")                                \
+  X(adamw_always_aligned, "16-byte accesses to buffers that do not begin at a multiple of 16") \
+  X(sums_square_in_fp32, "squares are rounded to fp32")
+
+#define TRIREME_BUGS_EMBEDDING(X)                                                        \
+  X(embedding_padding_token, "tokens of the next range get this one's padding")          \
+  X(embedding_position_of_sample, "a row takes the position of its sample's number")     \
+  X(embedding_sort_no_barrier, "keys are replaced while others still compare with them") \
+  X(embedding_sort_ties, "equal tokens are sorted to one place")                         \
+  X(embedding_first_batch, "a token's rows after the first eight are forgotten")         \
+  X(embedding_every_row, "each of a token's rows is taken for the first one")            \
+  X(embedding_overwrites, "gradients are written, not accumulated")
+
 // tile.cuh; noticed by the checks of matrix products
 #define TRIREME_BUGS_TILE(X)                                             \
   X(tile_row_bound, "rows past the matrix's end are read")               \
@@ -59,6 +77,8 @@
   TRIREME_BUGS_LAYER_NORM(X)    \
   TRIREME_BUGS_RESIDUAL(X)      \
   TRIREME_BUGS_CROSS_ENTROPY(X) \
+  TRIREME_BUGS_OPTIMIZER(X)     \
+  TRIREME_BUGS_EMBEDDING(X)     \
   TRIREME_BUGS_TILE(X)          \
   TRIREME_BUGS_GEMM(X)
 

@@ -9,9 +9,11 @@
 
 #include "kernels/cuda/bugs.h"
 #include "validation/unit/simt_cross_entropy_cases.h"
+#include "validation/unit/simt_embedding_cases.h"
 #include "validation/unit/simt_fixture.h"
 #include "validation/unit/simt_gemm_cases.h"
 #include "validation/unit/simt_layer_norm_cases.h"
+#include "validation/unit/simt_optimizer_cases.h"
 #include "validation/unit/simt_residual_cases.h"
 
 namespace trireme::simt {
@@ -37,6 +39,12 @@ bool cross_entropy_is_right() {
   return losses_are_right<bf16>(slices, logits, {0, 310, 302}) &&
          losses_are_right<float>({{0, 7, 9}}, random_logits<float>({{0, 7, 9}}, 2), {6, 0});
 }
+bool optimizer_is_right() { return adamw_is_right<bf16>(1030, 0) && adamw_is_right<fp16>(21, 1) && sums_are_right(2051, 0); }
+bool embedding_is_right() {
+  const kernels::VocabularyRange range{10, 5, 8};
+  return embedded_is_right<bf16>({3, 4, 1}, 24, range, true, {}) &&
+         embedding_backward_is_right<bf16>({40, 4, 0}, 24, range, tokens_around(range, 160), true);
+}
 
 struct Mutant {
   int bug;
@@ -53,6 +61,8 @@ const Table tables[] = {
     {"layer norm", layer_norm_is_right, {TRIREME_BUGS_LAYER_NORM(TRIREME_MUTANT)}},
     {"residual", residual_is_right, {TRIREME_BUGS_RESIDUAL(TRIREME_MUTANT)}},
     {"cross-entropy", cross_entropy_is_right, {TRIREME_BUGS_CROSS_ENTROPY(TRIREME_MUTANT)}},
+    {"optimizer", optimizer_is_right, {TRIREME_BUGS_OPTIMIZER(TRIREME_MUTANT)}},
+    {"embedding", embedding_is_right, {TRIREME_BUGS_EMBEDDING(TRIREME_MUTANT)}},
     {"tiles", gemm_is_right, {TRIREME_BUGS_TILE(TRIREME_MUTANT)}},
     {"matrix products", gemm_is_right, {TRIREME_BUGS_GEMM(TRIREME_MUTANT)}},
 #undef TRIREME_MUTANT
