@@ -18,6 +18,7 @@
   X(layer_norm_counts_padding, "the variance counts what lies past the row's end")               \
   X(layer_norm_same_parts, "the second sum reuses memory that others still read")                \
   X(layer_norm_always_aligned, "16-byte accesses to rows that do not begin at a multiple of 16") \
+  X(layer_norm_rounded_mean, "deviations keep what the mean was rounded by")                     \
   X(layer_norm_sums_not_zeroed, "the weight gradients' sums begin with what memory held")        \
   X(layer_norm_last_row, "the backward pass forgets the last row")                               \
   X(layer_norm_parity, "the sums of two rows share memory")                                      \

@@ -57,8 +57,8 @@ __global__ void __launch_bounds__(row_threads) norm_rows(NormRows<T> p) {
     }
   });
   block_sum(deviations, parts + (TRIREME_BUG(layer_norm_same_parts) ? 0 : row_warps));
-  const float rest = deviations[1] * p.inverse_hidden;
-  const float rstd = rsqrtf(deviations[0] * p.inverse_hidden - rest * rest + epsilon);
+  const float rest = TRIREME_BUG(layer_norm_rounded_mean) ? 0 : deviations[1] * p.inverse_hidden;
+  const float rstd = rsqrtf(fmaxf(deviations[0] * p.inverse_hidden - rest * rest, 0) + epsilon);
   for_pieces<T, pieces>(p.hidden, [&](int i) {
     const int column = piece_column<T>(i);
     const Piece<T> x = row.get(i);

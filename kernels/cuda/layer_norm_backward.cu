@@ -116,8 +116,8 @@ __global__ void __launch_bounds__(column_threads) gradient_columns(GradientRows<
   });
 }
 
-/// 8 bytes of shared memory an element; with sm_80's 163 KiB
-constexpr std::int64_t longest_summed_by_rows = 20480;
+constexpr std::int64_t longest_summed_by_rows = 20480;  // a multiple of row_threads pieces of any type
+static_assert(2 * sizeof(float) * longest_summed_by_rows + sizeof(float[4 * row_warps]) <= 163 * 1024, "sm_80's shared memory");
 
 /// Parts of the weight gradients; a function of the shape alone
 std::int64_t gradient_parts(std::int64_t rows, std::int64_t hidden) {
