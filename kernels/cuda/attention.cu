@@ -128,6 +128,7 @@ __device__ __forceinline__ void drop(const AttentionInput<T>& p, int query, int 
   }
 }
 
+/// Blocks a multiprocessor: as many as its 164 KiB of shared memory (sm_80) and its registers hold
 template <class T, int size, bool with_dropout>
 __global__ void __launch_bounds__(threads, size <= 80 ? 3 : 2) attend(AttentionInput<T> p, T* out, float* log_sum) {
   constexpr int chunks = size / 8, tile_bytes = tile_rows * size * 2;
