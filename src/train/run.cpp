@@ -72,7 +72,8 @@ base::Exit run_training(grid::World& world, const config::Resolved& resolved, co
   try {
     auto kernels = make_kernels(resolved.config.model, start.threads);
     const Machine machine = measure_machine(world, *kernels, start, begin, folder.get());
-    Trainer trainer(resolved.config, start.threads, world, std::move(start.opened.sources), start.origin, std::move(kernels));
+    Trainer trainer(resolved.config, start.threads, world, std::move(start.opened.sources), start.origin,
+                    {nullptr, std::move(kernels)});
     if (start.origin.file) refuse_non_finite_weights(trainer, resolved.config.model.initial);
     if (start.origin.checkpoint)
       refuse_non_finite_weights(trainer, start.origin.checkpoint->folder(),
