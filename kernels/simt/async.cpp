@@ -3,13 +3,14 @@
 // early.
 #include <cstring>
 
-#include "kernels/simt/block.h"
+#include "kernels/simt/block_sm90.h"
 
 namespace trireme::simt {
 namespace {
 
 void land(std::vector<AsyncCopy>& group) {
   for (const AsyncCopy& c : group) {
+    note_write(shared_address(c.to, c.bytes, current->where), c.bytes);  // by the generic proxy
     std::memset(c.to, 0, c.bytes);
     std::memcpy(c.to, c.from, c.source_bytes);
   }

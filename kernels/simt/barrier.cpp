@@ -20,11 +20,14 @@ bool arrive(int id, int threads, const char* action, const Location& where) {
     fail("other threads wait in __syncthreads at " + place(b.where), where);
   b.expected = expected;
   b.where = where;
+  b.inits_seen |= current->inits_seen;
   if (++b.arrived < expected) return false;
   ++counters().barriers;
-  for (Thread* t : b.waiting) t->state = State::ready;
+  current->inits_seen |= b.inits_seen;
+  for (Thread* t : b.waiting) t->inits_seen |= b.inits_seen, t->state = State::ready;
   b.waiting.clear();
   b.arrived = 0;
+  b.inits_seen = 0;
   return true;
 }
 

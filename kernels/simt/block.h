@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@ namespace trireme::simt {
 
 struct Block;
 struct Warp;
+struct Sm90;
 
 struct AsyncCopy {
   std::byte* to;
@@ -45,6 +47,7 @@ struct Thread {
   std::vector<AsyncCopy> open;                 // not yet committed
   std::vector<std::vector<AsyncCopy>> groups;  // in flight, oldest first
   std::map<Visit, unsigned> visits;            // by place, time 0: how many so far
+  std::uint64_t inits_seen = 0;                // mbarriers that it knows of, made by itself or before a barrier
 };
 
 /// A warp collective that some lanes have not reached yet
@@ -70,6 +73,7 @@ struct Warp {
 
 struct Barrier {
   int arrived = 0, expected = 0;
+  std::uint64_t inits_seen = 0;  // by those who arrived
   Location where;
   std::vector<Thread*> waiting;
 };
@@ -104,6 +108,8 @@ struct Block {
   std::string error;  // the first fault; ends the launch
   int alive = 0;
   std::mt19937_64 random;
+  std::vector<std::int16_t> writers;  // by byte of shared memory: who wrote it since its last fence.proxy.async; -1: nobody
+  std::shared_ptr<Sm90> sm90;         // null until one of Hopper's instructions runs: block_sm90.h
 
   Block() = default;
   ~Block();

@@ -8,7 +8,7 @@
 #include <memory>
 #include <numeric>
 
-#include "kernels/simt/block.h"
+#include "kernels/simt/block_sm90.h"
 #include "kernels/simt/cuda.h"
 
 uint3 threadIdx, blockIdx;
@@ -94,6 +94,7 @@ class FaultHandler {
   const bool in_flight = std::any_of(current->groups.begin(), current->groups.end(), [](const auto& g) { return !g.empty(); });
   if (in_flight) fail("ends with cp.async groups that it never waited for");
   if (!current->open.empty()) fail("ends with cp.async copies that it never committed");
+  end_thread_sm90();
   --block->alive;
   leave_thread(State::done);
   std::abort();
@@ -115,7 +116,7 @@ std::string deadlock() {
   std::string text = block_name() + ": deadlock:";
   for (const auto& [what, threads] : groups)
     text += " {" + std::to_string(threads.size()) + " threads from " + std::to_string(threads.front()) + ": " + what + "}";
-  return text;
+  return text + missing_arrivals();
 }
 
 void begin_thread(int number) {
@@ -138,6 +139,7 @@ void begin_thread(int number) {
   t.open.clear();
   t.groups.clear();
   t.visits.clear();
+  t.inits_seen = 0;
   begin_context(t.context, t.stack, stack_bytes, thread_main, by_assembly());
 }
 
@@ -146,6 +148,7 @@ void begin_block(std::size_t shared_bytes) {
   if (block->threads.size() < threads) block->threads.resize(threads);
   block->warps.assign((threads + 31) / 32, {});
   for (Barrier& b : block->barriers) b = {};
+  block->sm90.reset();
   block->error.clear();
   block->alive = static_cast<int>(threads);
   lay_out_shared(shared_bytes);
@@ -187,13 +190,15 @@ void run_block() {
       any |= run_warp(*w, preempt ? 1 + block->random() % 24 : UINT64_MAX);
       if (!block->error.empty()) return;
     }
-    if (!any) block->error = deadlock();
+    if (preempt && block->random() % 4 == 0) any |= land_load();
+    if (!any && !land_load()) block->error = deadlock();
   }
   for (const Barrier& b : block->barriers)
     if (b.arrived > 0 && block->error.empty())
       block->error =
           block_name() + ": ends with " + std::to_string(b.arrived) + " threads arrived at the barrier of " + place(b.where);
   finish_shared_accesses();
+  end_block_sm90();
 }
 
 void check_launch(dim3 grid, dim3 size, std::size_t shared_bytes) {

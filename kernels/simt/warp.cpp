@@ -54,8 +54,11 @@ void warp_collective(std::uint32_t mask, const char* name, void* arguments, Comp
   const Collective complete = c;
   warp.open.erase(warp.open.begin() + (&c - warp.open.data()));
   if (compute != nullptr) compute(complete.arguments, mask);
+  std::uint64_t inits_seen = 0;
+  for (const Thread* t : warp.threads)
+    if (compute == nullptr && (mask >> t->lane & 1) != 0) inits_seen |= t->inits_seen;  // of __syncwarp
   for (Thread* t : warp.threads)
-    if ((mask >> t->lane & 1) != 0) t->state = State::ready;
+    if ((mask >> t->lane & 1) != 0) t->inits_seen |= inits_seen, t->state = State::ready;
 }
 
 std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, int source, const char* name, Location where) {

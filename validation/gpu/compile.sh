@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles each CUDA source with nvcc for sm_80 and sm_90 and prints registers, shared memory and resident threads of every
+# Compiles each CUDA source with nvcc for sm_80 and sm_90 (*_sm90.cu: for sm_90a alone) and prints registers, shared memory and resident threads of every
 # kernel. Warnings, spills and stack frames are faults. Usage: CUDA_HOME=... compile.sh OUTPUT_FOLDER SOURCE.cu...
 set -u
 nvcc=${CUDA_HOME:-/usr/local/cuda}/bin/nvcc
@@ -10,9 +10,10 @@ mkdir -p "$out"
 faults=0
 printf '%-5s %9s %7s %6s %5s  %s\n' arch registers shared spills stack kernel
 for source in "$@"; do
-  for arch in 80 90; do
+  case "$source" in *_sm90.cu) architectures=90a ;; *) architectures="80 90" ;; esac
+  for arch in $architectures; do
     log=$out/$(basename "$source" .cu).sm_$arch.log
-    "$nvcc" -std=c++20 -arch="sm_$arch" -O3 -lineinfo -Isrc -I. -Xptxas -v,-warn-spills,-warn-lmem-usage --Werror all-warnings \
+    "$nvcc" -std=c++20 -gencode "arch=compute_$arch,code=sm_$arch" -O3 -lineinfo -Isrc -I. -Xptxas -v,-warn-spills,-warn-lmem-usage --Werror all-warnings \
       -Xcompiler -Wall,-Wextra -c -o "${log%.log}.o" "$source" >"$log" 2>&1 ||
       { echo "cuda-check: $source does not compile for sm_$arch without warnings:" >&2; grep -v '^ptxas info' "$log" | tail -n 20 >&2; faults=$((faults + 1)); continue; }
     table=$(awk -v arch="sm_$arch" '
