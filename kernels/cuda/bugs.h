@@ -36,7 +36,27 @@
   X(gemm_no_barrier, "a warp uses what others have not waited for")              \
   X(gemm_stage_in_use, "a stage is filled while it is read")
 
-#define TRIREME_BUGS(X) TRIREME_BUGS_ROWS(X) TRIREME_BUGS_LAYER_NORM(X) TRIREME_BUGS_TILE(X) TRIREME_BUGS_GEMM(X)
+#define TRIREME_BUGS_PIPELINE(X)                                                                  \
+  X(pipeline_init_unseen, "mbarriers are used with no barrier after their init")                  \
+  X(pipeline_init_not_fenced, "the init of mbarriers is not fenced for TMA")                      \
+  X(pipeline_empty_not_awaited, "a stage is filled though nobody released it")                    \
+  X(pipeline_parity, "the wait for an empty stage has the other parity")                          \
+  X(pipeline_bytes, "more bytes are expected than TMA brings")                                    \
+  X(pipeline_full_not_awaited, "a stage is used before it is filled")                             \
+  X(pipeline_stage_in_use, "a stage is released while wgmma reads it")                            \
+  X(pipeline_one_arrival, "one warp releases a stage for its warpgroup")                          \
+  X(pipeline_no_wgmma_fence, "no wgmma.fence before the registers' use")                          \
+  X(pipeline_no_wgmma_wait, "sums are used while wgmma works on them")                            \
+  X(pipeline_descriptor, "a descriptor has half the stride")                                      \
+  X(pipeline_depth_step, "a descriptor advances by elements, not bytes")                          \
+  X(pipeline_no_proxy_fence, "TMA stores what threads wrote, with no fence between them")         \
+  X(pipeline_no_barrier, "TMA stores before all warps wrote")                                     \
+  X(pipeline_store_not_committed, "stores are never committed")                                   \
+  X(pipeline_result_in_use, "the result's shared memory is written again while a store reads it") \
+  X(pipeline_store_not_awaited, "the block ends while its last store reads shared memory")
+
+#define TRIREME_BUGS(X) \
+  TRIREME_BUGS_ROWS(X) TRIREME_BUGS_LAYER_NORM(X) TRIREME_BUGS_TILE(X) TRIREME_BUGS_GEMM(X) TRIREME_BUGS_PIPELINE(X)
 
 namespace trireme::kernels::cuda {
 

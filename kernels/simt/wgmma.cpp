@@ -2,6 +2,7 @@
 // swizzle. Each warp works on its 16 of the 64 rows by itself, so nothing orders the warps of a warpgroup but the kernel. At
 // issue the accumulators become NaN and the operands are noted; the wait compares the operands and delivers the sums.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "kernels/simt/block_sm90.h"
@@ -176,7 +177,11 @@ void deliver(WarpProducts& warp, const Product& p) {
                               [&](const Accumulator& other) { return other.registers[0] == p.arguments.d; });
   if (--a->users > 0) return;
   for (int l = 0; l < 32; ++l)
-    for (int i = 0; i < a->n / 2; ++i) a->registers[l][i] = a->sums[place_of(l, i, a->n)];
+    for (int i = 0; i < a->n / 2; ++i) {
+      if (std::bit_cast<std::uint32_t>(a->registers[l][i]) != ~0u)
+        fail("accumulators of a wgmma in flight were written", p.where);
+      a->registers[l][i] = a->sums[place_of(l, i, a->n)];
+    }
   warp.accumulators.erase(a);
   warp.fenced = false;
 }

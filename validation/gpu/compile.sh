@@ -25,6 +25,7 @@ for source in "$@"; do
         printf "%-5s %9d %7d %6d %5d  %s\n", arch, registers, shared, spills, stack, name }' "$log" | { c++filt 2>/dev/null || cat; })
     echo "$table"
     bad=$(awk '$4 + $5 > 0' <<<"$table" | wc -l)
+    if grep "are serialized" "$log" >&2; then bad=$((bad + 1)); fi  # wgmma, by the compiler's own choice
     [ -n "$table" ] || { echo "cuda-check: no kernel in $source" >&2; bad=1; }
     faults=$((faults + bad))
   done

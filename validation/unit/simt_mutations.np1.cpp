@@ -11,6 +11,7 @@
 #include "validation/unit/simt_fixture.h"
 #include "validation/unit/simt_gemm_cases.h"
 #include "validation/unit/simt_layer_norm_cases.h"
+#include "validation/unit/simt_pipeline_cases.h"
 
 namespace trireme::simt {
 namespace {
@@ -23,6 +24,8 @@ bool layer_norm_is_right() {
 bool gemm_is_right() {
   return linear_is_right<bf16>({70, 200, 72}, true, true) && linear_is_right<fp16>({9, 35, 21}, true, false);
 }
+// Two tiles a block, so that stages, parities and the result's memory are used again.
+bool pipeline_is_right() { return pipelined_is_right({150, 136, 136}, 2); }
 
 struct Mutant {
   int bug;
@@ -39,6 +42,7 @@ const Table tables[] = {
     {"layer norm", layer_norm_is_right, {TRIREME_BUGS_LAYER_NORM(TRIREME_MUTANT)}},
     {"tiles", gemm_is_right, {TRIREME_BUGS_TILE(TRIREME_MUTANT)}},
     {"matrix products", gemm_is_right, {TRIREME_BUGS_GEMM(TRIREME_MUTANT)}},
+    {"pipeline", pipeline_is_right, {TRIREME_BUGS_PIPELINE(TRIREME_MUTANT)}},
 #undef TRIREME_MUTANT
 };
 
