@@ -10,7 +10,7 @@ namespace {
 
 void land(std::vector<AsyncCopy>& group) {
   for (const AsyncCopy& c : group) {
-    note_write(shared_address(c.to, c.bytes, current->where), c.bytes);  // by the generic proxy
+    note_generic_write(shared_address(c.to, c.bytes, current->where), c.bytes);  // by the generic proxy
     std::memset(c.to, 0, c.bytes);
     std::memcpy(c.to, c.from, c.source_bytes);
   }

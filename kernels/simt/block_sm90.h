@@ -114,7 +114,7 @@ void check_transaction_barrier(std::uint64_t* barrier, const Location& where);
 void complete_transaction(std::uint64_t* barrier, std::uint32_t bytes, const Location& where);
 
 /// A thread writes to shared memory by the generic proxy.
-void note_write(std::uint32_t address, std::size_t bytes);
+void note_generic_write(std::uint32_t address, std::size_t bytes);
 /// The asynchronous proxy reads, or is about to write: what is there must have been made visible to it.
 void check_visible(std::uint32_t address, std::size_t bytes, const char* reader, const Location& where);
 void write_async(std::uint32_t address, const std::byte* from, std::size_t bytes);

@@ -20,7 +20,7 @@ ProxyView& view() {
 
 }  // namespace
 
-void note_write(std::uint32_t address, std::size_t bytes) {
+void note_generic_write(std::uint32_t address, std::size_t bytes) {
   if (block->sm90 != nullptr) view().written[current->number].push_back({address, static_cast<std::uint32_t>(bytes)});
   std::fill_n(block->writers.begin() + address, bytes, static_cast<std::int16_t>(current->number));
 }

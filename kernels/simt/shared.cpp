@@ -115,7 +115,7 @@ void check_access(const void* memory, std::size_t bytes, bool write, Location wh
   if (!in_shared(memory, bytes)) return check_global(memory, bytes, write, where);
   const std::uint32_t address = shared_address(memory, bytes, where);
   count_shared_access(address, bytes, where);
-  if (write) note_write(address, bytes);
+  if (write) note_generic_write(address, bytes);
 }
 
 }  // namespace trireme::simt
