@@ -162,6 +162,7 @@ __global__ void wgmma_shared(const std::uint32_t* in, std::uint32_t* out) {
   float d[n / 2];
 #pragma unroll
   for (int i = 0; i < n / 2; ++i) d[i] = begins ? ptx::load<float>(in + words + n / 2 * thread() + i) : 0.0f;
+  ptx::wgmma_fence_operand(d);
   ptx::wgmma_fence();
 #pragma unroll
   for (int k = 0; k < 64; k += 16)
@@ -169,6 +170,7 @@ __global__ void wgmma_shared(const std::uint32_t* in, std::uint32_t* out) {
                                     ptx::wgmma_descriptor(tiles + 8192 + k * (n_major ? 128 : 2), 1024, 8192), begins || k > 0);
   ptx::wgmma_commit();
   ptx::wgmma_wait<0>();
+  ptx::wgmma_fence_operand(d);
   dump_registers<folded>(out, d);
 }
 
@@ -185,6 +187,8 @@ __global__ void wgmma_registers(const std::uint32_t* in, std::uint32_t* out) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) a[k][i] = ptx::load<std::uint32_t>(in + 512 * k + 4 * thread() + i);
   float d[2][n / 2];
+#pragma unroll
+  for (int k = 0; k < 4; ++k) ptx::wgmma_fence_operand(a[k]);
   ptx::wgmma_fence();
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -194,8 +198,10 @@ __global__ void wgmma_registers(const std::uint32_t* in, std::uint32_t* out) {
     ptx::wgmma_commit();
   }
   ptx::wgmma_wait<1>();
+  ptx::wgmma_fence_operand(d[0]);
   dump_registers<true>(out, d[0]);
   ptx::wgmma_wait<0>();
+  ptx::wgmma_fence_operand(d[1]);
   dump_registers<true>(out + 128, d[1]);
 }
 

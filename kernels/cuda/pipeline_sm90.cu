@@ -102,6 +102,7 @@ __device__ __forceinline__ void consume(const ptx::TensorMap& y, const Shape& sh
       before = at.stage;
     }
     if (!TRIREME_BUG(pipeline_no_wgmma_wait)) ptx::wgmma_wait<0>();
+    ptx::wgmma_fence_operand(sums);
     if (!TRIREME_BUG(pipeline_stage_in_use)) release(&empty[before]);
 
     if (first && !TRIREME_BUG(pipeline_result_in_use)) ptx::tma_store_wait_read<0>();

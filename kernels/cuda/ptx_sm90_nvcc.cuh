@@ -122,6 +122,15 @@ __device__ __forceinline__ std::uint64_t wgmma_descriptor(const void* tile, int 
          std::uint64_t{1} << 62;
 }
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+template <class R, int n>
+__device__ __forceinline__ void wgmma_fence_operand(R (&registers)[n]) {
+#pragma unroll
+  for (int i = 0; i < n; ++i)
+    if constexpr (std::is_same_v<R, float>)
+      asm volatile("" : "+f"(registers[i])::"memory");
+    else
+      asm volatile("" : "+r"(registers[i])::"memory");
+}
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int pending>
 __device__ __forceinline__ void wgmma_wait() {

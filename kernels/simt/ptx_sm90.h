@@ -81,6 +81,11 @@ inline std::uint64_t wgmma_descriptor(const void* tile, int stride, int leading 
 
 /// Before a warp's first wgmma, and after registers of accumulators or of A were touched
 inline void wgmma_fence(Location where = Location::current()) { simt::wgmma_fence(where); }
+/// Registers of accumulators or of A: what the source does with them before or after this, the compiler may not move across.
+/// Before wgmma_fence for those that were written, after wgmma_wait for those that are read; nothing else tells it. Not seen
+/// here.
+template <class R, int n>
+void wgmma_fence_operand(R (&)[n]) {}
 /// The wgmma that the warp began since the last one form a group.
 inline void wgmma_commit(Location where = Location::current()) { simt::wgmma_commit(where); }
 /// Until at most `pending` of the warp's groups are in flight: of its own rows only, the other warps of the warpgroup may be
