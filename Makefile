@@ -15,7 +15,8 @@ SAN ?=                   # address, undefined or thread: build/asan, build/ubsan
 T ?=                     # filter of test programs, e.g. T=kernels
 JUNIT ?=                 # file: make validate writes its verdicts there as JUnit XML
 
-variant := $(or $(patsubst address,asan,$(patsubst undefined,ubsan,$(patsubst thread,tsan,$(strip $(SAN))))),$(if $(strip $(DEBUG)),debug,release))
+, := ,
+variant := $(or $(subst $(,),-,$(subst address,asan,$(subst undefined,ubsan,$(subst thread,tsan,$(strip $(SAN)))))),$(if $(strip $(DEBUG)),debug,release))
 B       := build/$(variant)
 hdf5    := $(firstword $(shell for name in hdf5-mpich hdf5; do pkg-config --exists $$name 2>/dev/null && echo $$name; done))
 H5FLAGS := $(if $(strip $(HDF5_HOME)),-I$(strip $(HDF5_HOME))/include,$(shell pkg-config --cflags $(hdf5) 2>/dev/null))
@@ -23,7 +24,8 @@ H5LIBS  := $(if $(strip $(HDF5_HOME)),-L$(strip $(HDF5_HOME))/lib -Wl$(,)-rpath$
 FLAGS   := -std=c++20 -g -fopenmp -Wall -Wextra -Wshadow -Wconversion -Isrc -I. $(H5FLAGS) \
            $(if $(strip $(NVTX)),-DTRIREME_NVTX -isystem $(strip $(CUDA_HOME))/include) \
            $(if $(strip $(DEBUG)),-O0,-O2) $(if $(strip $(ARCH)),-march=$(strip $(ARCH))) \
-           $(if $(strip $(SAN)),-fsanitize=$(strip $(SAN)) -fno-omit-frame-pointer -DTRIREME_NO_CLONES)
+           $(if $(strip $(SAN)),-fsanitize=$(strip $(SAN)) -fno-omit-frame-pointer -DTRIREME_NO_CLONES) \
+           $(if $(findstring thread,$(SAN)),-DTRIREME_RACES)
 # The kernels' own: sqrt and the like as instructions, so that loops vectorise; this is not fast-math.
 KFLAGS  := $(if $(strip $(DEBUG)),,-O3) -fno-math-errno
 # CUDA sources as the simulator runs them: what a kernel leaves unset is a pattern, not luck.
@@ -38,7 +40,6 @@ chosen  := $(if $(strip $(T)),$(foreach t,$(tests),$(if $(findstring $(strip $(T
 benches := $(patsubst validation/bench/%.cpp,$B/bench/%,$(wildcard validation/bench/*.cpp))
 say     = @printf '%-5s %s\n' $(1) $(2)
 Q       := $(if $(strip $(V)),,@)
-, := ,
 jobs    := -j$(shell nproc 2>/dev/null || echo 2)
 
 help:  ## this text
@@ -86,10 +87,11 @@ clean:  ## remove build/
 $B/flags: FORCE
 	@mkdir -p $B; echo '$(MPICXX) $(FLAGS) $(KFLAGS) $(SIMTFLAGS) $(LIBS)' > $@.new; cmp -s $@.new $@ || cp $@.new $@
 $B/kernels/%.o: FLAGS += $(KFLAGS)
+$B/kernels/simt/%.o: not_here := -fsanitize=thread# The simulator says itself what threads do to each other's memory.
 $B/%.o: %.cpp $B/flags
 	$(call say,c++,$<)
 	@mkdir -p $(@D)
-	$(Q)$(MPICXX) $(FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(MPICXX) $(filter-out $(not_here),$(FLAGS)) -MMD -MP -c -o $@ $<
 $B/%.simt.o: %.cu $B/flags
 	$(call say,simt,$<)
 	@mkdir -p $(@D)

@@ -20,9 +20,13 @@ bool arrive(int id, int threads, const char* action, const Location& where) {
     fail("other threads wait in __syncthreads at " + place(b.where), where);
   b.expected = expected;
   b.where = where;
+  hb_release(&b);
   if (++b.arrived < expected) return false;
   ++counters().barriers;
-  for (Thread* t : b.waiting) t->state = State::ready;
+  for (Thread* t : b.waiting) {
+    hb_acquire(&b, *t);
+    t->state = State::ready;
+  }
   b.waiting.clear();
   b.arrived = 0;
   return true;
@@ -31,11 +35,15 @@ bool arrive(int id, int threads, const char* action, const Location& where) {
 }  // namespace
 
 void barrier_sync(int id, int threads, Location where) {
-  if (arrive(id, threads, threads < 0 ? "__syncthreads" : "bar.sync", where)) return;
+  const Quiet quiet;
+  if (arrive(id, threads, threads < 0 ? "__syncthreads" : "bar.sync", where)) return hb_acquire(&block->barriers[id]);
   block->barriers[id].waiting.push_back(current);
   leave_thread(State::waiting);
 }
 
-void barrier_arrive(int id, int threads, Location where) { arrive(id, threads, "bar.arrive", where); }
+void barrier_arrive(int id, int threads, Location where) {
+  const Quiet quiet;
+  arrive(id, threads, "bar.arrive", where);
+}
 
 }  // namespace trireme::simt

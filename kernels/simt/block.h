@@ -12,6 +12,7 @@
 
 #include "kernels/simt/engine.h"
 #include "kernels/simt/fiber.h"
+#include "kernels/simt/races.h"
 
 namespace trireme::simt {
 
@@ -22,6 +23,11 @@ struct AsyncCopy {
   std::byte* to;
   const std::byte* from;
   std::size_t bytes, source_bytes;
+  void* pc;  // of the call
+};
+struct AsyncGroup {
+  std::vector<AsyncCopy> copies;
+  bool landed = false;
 };
 
 enum class State { ready, waiting, done };
@@ -42,9 +48,11 @@ struct Thread {
   State state = State::done;
   const char* action = "start";  // what it did last, or waits for
   Location where;
-  std::vector<AsyncCopy> open;                 // not yet committed
-  std::vector<std::vector<AsyncCopy>> groups;  // in flight, oldest first
-  std::map<Visit, unsigned> visits;            // by place, time 0: how many so far
+  std::vector<AsyncCopy> open;       // not yet committed
+  std::vector<AsyncGroup> groups;    // not yet waited for, oldest first
+  std::map<Visit, unsigned> visits;  // by place, time 0: how many so far
+  void* fiber = nullptr;             // its name to ThreadSanitizer
+  int quiet = 0;                     // Quiet scopes that it is in
 };
 
 /// A warp collective that some lanes have not reached yet
@@ -66,6 +74,7 @@ struct Warp {
   std::vector<Thread*> threads;
   std::vector<Collective> open;
   std::map<Visit, SharedAccess> accesses;
+  char synced[32];  // for hb_release, by the first lane of the mask
 };
 
 struct Barrier {
@@ -104,6 +113,7 @@ struct Block {
   std::string error;  // the first fault; ends the launch
   int alive = 0;
   std::mt19937_64 random;
+  char begun, ended;  // for hb_release
 
   Block() = default;
   ~Block();

@@ -17,11 +17,13 @@ struct Turn {
   std::uint64_t seed;
 };
 inline void PrintTo(const Turn& turn, std::ostream* out) { *out << turn.name; }
-/// Every kernel runs in these orders.
+/// Every kernel runs in these orders; with ThreadSanitizer, which finds races in any, in one.
 constexpr Turn turns[] = {{"ascending", Order::ascending, 1},
+#if !defined(TRIREME_RACES)
                           {"descending", Order::descending, 1},
-                          {"random1", Order::random, 1},
-                          {"random2", Order::random, 2}};
+                          {"random2", Order::random, 2},
+#endif
+                          {"random1", Order::random, 1}};
 
 /// Options and counters of a test; restores the defaults at its end.
 class SimtTest : public ::testing::TestWithParam<Turn> {
