@@ -3,7 +3,7 @@
 #include "kernels/cuda/gemm.h"
 
 #include "kernels/cuda/bugs.h"
-#include "kernels/cuda/numbers.cuh"
+#include "kernels/cuda/tile.cuh"
 #include "kernels/cuda/views.h"
 
 namespace trireme::kernels::cuda {
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int tile_rows = 128, tile_columns = 128, tile_depth = 32, stages = 4, threads = 256;
 constexpr int warp_rows = 64, warp_columns = 32;  // 2 x 4 warps
-constexpr int tile_bytes = 128 * tile_depth * 2, stage_bytes = 2 * tile_bytes;
+constexpr int chunks = tile_depth / 8, tile_bytes = 128 * tile_depth * 2, stage_bytes = 2 * tile_bytes;
 static_assert(tile_rows == tile_columns, "x and W have tiles of one shape");
 
 template <class T>
@@ -21,57 +21,16 @@ struct Product {
   int rows, in, out;
 };
 
-/// Byte of 16-byte chunk `chunk` (0 to 3) of a row in a tile of rows of 64 bytes. Eight rows at one chunk lie in eight different
-/// sixteenths of 128 bytes, so that ldmatrix meets no bank conflict.
-__device__ __forceinline__ int place(int row, int chunk) { return row * 64 + ((chunk ^ (row >> 1 & 3)) << 4); }
-
-/// Rows first .. first + 127, columns from .. from + 31 of a matrix [rows, columns]; 0 outside it.
-template <bool aligned, class T>
-__device__ __forceinline__ void fetch_tile(unsigned char* tile, const T* matrix, int first, int rows, int from, int columns) {
-#pragma unroll
-  for (int i = 0; i < 128 * 4 / threads; ++i) {
-    const int n = i * threads + static_cast<int>(threadIdx.x), row = first + n / 4, column = from + n % 4 * 8;
-    const bool inside = (row < rows || TRIREME_BUG(gemm_row_bound)) && column < columns;
-    const T* source = matrix + static_cast<std::int64_t>(row) * columns + column;
-    if constexpr (aligned) {
-      ptx::cp_async<16>(tile + place(n / 4, n % 4), inside ? source : matrix, inside ? 16 : 0);
-    } else {
-      Piece<T> piece;
-#pragma unroll
-      for (int j = 0; j < 8; ++j)
-        piece.element[j] =
-            inside && (column + j < columns || TRIREME_BUG(gemm_depth_tail)) ? ptx::load<T>(source + j) : from_float<T>(0);
-      ptx::store(tile + place(n / 4, n % 4), piece);
-    }
-  }
-}
-
 /// sums += the warp's part of one stage
 template <class T>
 __device__ __forceinline__ void multiply_stage(const unsigned char* stage, int row, int column, float (&sums)[4][4][4]) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
-  for (int chunk = 0; chunk < tile_depth / 8; chunk += 2) {
+  for (int chunk = 0; chunk < chunks; chunk += 2) {
     std::uint32_t a[4][4], b[4][2];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      ptx::ldmatrix(a[i], stage + place(row + 16 * i + lane % 16, chunk + lane / 16));
-      if (TRIREME_BUG(gemm_fragments_swapped)) {
-        const std::uint32_t second = a[i][1];
-        a[i][1] = a[i][2];
-        a[i][2] = second;
-      }
-    }
+    for (int i = 0; i < 4; ++i) load_a<chunks>(a[i], stage, row + 16 * i, chunk);
 #pragma unroll
-    for (int j = 0; j < 4; j += 2) {  // two tiles of 8 columns at once
-      std::uint32_t r[4];
-      const void* from = stage + tile_bytes + place(column + 8 * j + lane / 16 * 8 + lane % 8, chunk + lane / 8 % 2);
-      if (TRIREME_BUG(gemm_transposed))
-        ptx::ldmatrix_transposed(r, from);
-      else
-        ptx::ldmatrix(r, from);
-      b[j][0] = r[0], b[j][1] = r[1], b[j + 1][0] = r[2], b[j + 1][1] = r[3];
-    }
+    for (int j = 0; j < 4; j += 2) load_b<chunks>(b[j], b[j + 1], stage + tile_bytes, column + 8 * j, chunk);
 #pragma unroll
     for (int i = 0; i < 4; ++i)
 #pragma unroll
@@ -136,8 +95,9 @@ __global__ void __launch_bounds__(threads) product(Product<T> p) {
   const auto fetch_stage = [&](int tile) {
     if (tile < tiles) {
       unsigned char* stage = memory + tile % stages * stage_bytes;
-      fetch_tile<aligned>(stage, p.x, first_row, p.rows, tile * tile_depth, p.in);
-      fetch_tile<aligned>(stage + tile_bytes, p.weight, first_column, p.out, tile * tile_depth, p.in);
+      fetch_tile<tile_rows, chunks, threads, aligned>(stage, p.x, p.in, first_row, p.rows, tile * tile_depth, p.in);
+      fetch_tile<tile_columns, chunks, threads, aligned>(stage + tile_bytes, p.weight, p.in, first_column, p.out,
+                                                         tile * tile_depth, p.in);
     }
     if (!TRIREME_BUG(gemm_no_commit)) ptx::cp_async_commit();  // an empty group too, so that the wait below counts right
   };

@@ -2,8 +2,8 @@
 // or by a report of the simulator. Without a bug they must pass. The table printed says in which order each was caught.
 #include <fmt/format.h>
 
-#include <functional>
 #include <iostream>
+#include <vector>
 
 #include <gtest/gtest-spi.h>
 
@@ -15,64 +15,83 @@
 namespace trireme::simt {
 namespace {
 
+/// The least shapes that use every part of the kernels; each stops at the first that is wrong.
+bool layer_norm_is_right() {
+  return forward_is_right<float>(2, 33) && forward_is_right<bf16>(3, 1024) && residual_is_right<bf16>({3, 2, 1}, 264, 0.2f) &&
+         backward_is_right<bf16>(50, 520, true);
+}
+bool gemm_is_right() {
+  return linear_is_right<bf16>({70, 200, 72}, true, true) && linear_is_right<fp16>({9, 35, 21}, true, false);
+}
+
 struct Mutant {
   int bug;
   const char *name, *what;
 };
-constexpr Mutant mutants[] = {
+struct Table {
+  const char* kernels;
+  bool (*are_right)();
+  std::vector<Mutant> mutants;
+};
+const Table tables[] = {
 #define TRIREME_MUTANT(name, what) {static_cast<int>(kernels::cuda::Bug::name), #name, what},
-    TRIREME_BUGS(TRIREME_MUTANT)
+    {"rows", layer_norm_is_right, {TRIREME_BUGS_ROWS(TRIREME_MUTANT)}},
+    {"layer norm", layer_norm_is_right, {TRIREME_BUGS_LAYER_NORM(TRIREME_MUTANT)}},
+    {"tiles", gemm_is_right, {TRIREME_BUGS_TILE(TRIREME_MUTANT)}},
+    {"matrix products", gemm_is_right, {TRIREME_BUGS_GEMM(TRIREME_MUTANT)}},
 #undef TRIREME_MUTANT
 };
 
-/// The least shapes that use every part of the kernels; stops at the first that is wrong.
-bool kernels_are_right() {
-  return forward_is_right<float>(2, 33) && forward_is_right<bf16>(3, 1024) && residual_is_right<bf16>({3, 2, 1}, 264, 0.2f) &&
-         backward_is_right<bf16>(50, 520, true) && linear_is_right<bf16>({70, 200, 72}, true, true) &&
-         linear_is_right<fp16>({9, 35, 21}, true, false);
+void run_in(const Turn& turn, int bug) {
+  options() = {};
+  options().order = turn.order;
+  options().seed = turn.seed;
+  options().planted_bug = bug;
 }
 
 /// "" when nothing was noticed
-std::string verdict() {
+std::string verdict(const Table& table) {
+  ::testing::TestPartResultArray expected;  // the values' complaints are what is wanted here
+  const ::testing::ScopedFakeTestPartResultReporter reporter(&expected);
   try {
-    return kernels_are_right() ? "" : "wrong values";
+    return table.are_right() ? "" : "wrong values";
   } catch (const Error& e) {
     return e.what();
   }
 }
 
 TEST(SimtMutations, WithoutABugAllIsRight) {
-  for (const Turn& turn : turns) {
-    options() = {};
-    options().order = turn.order;
-    options().seed = turn.seed;
-    EXPECT_TRUE(kernels_are_right()) << turn.name;
-  }
+  for (const Table& table : tables)
+    for (const Turn& turn : turns) {
+      run_in(turn, 0);
+      EXPECT_TRUE(table.are_right()) << table.kernels << ' ' << turn.name;
+    }
   options() = {};
 }
 
-TEST(SimtMutations, EachIsCaught) {
-  for (const Mutant& mutant : mutants) {
-    int caught = 0;
-    std::string orders, last;
-    for (const Turn& turn : turns) {
-      options() = {};
-      options().order = turn.order;
-      options().seed = turn.seed;
-      options().planted_bug = mutant.bug;
-      ::testing::TestPartResultArray expected;  // the values' complaints are what is wanted here
-      std::string said;
-      {
-        const ::testing::ScopedFakeTestPartResultReporter reporter(&expected);
-        said = verdict();
-      }
-      caught += !said.empty();
-      orders += fmt::format(" {:10}", said.empty() ? "-" : said == "wrong values" ? "values" : "report");
-      if (!said.empty()) last = said;
-    }
-    std::cout << fmt::format("{:28}{}  {}: {}\n", mutant.name, orders, mutant.what, last);
-    EXPECT_GT(caught, 0) << mutant.name << ": " << mutant.what;
+void expect_caught(const Table& table, const Mutant& mutant) {
+  int caught = 0;
+  std::string orders, last;
+  for (const Turn& turn : turns) {
+    run_in(turn, mutant.bug);
+    const std::string said = verdict(table);
+    caught += !said.empty();
+    orders += fmt::format(" {:10}", said.empty() ? "-" : said == "wrong values" ? "values" : "report");
+    if (!said.empty()) last = said;
   }
+  std::cout << fmt::format("{:28}{}  {}: {}\n", mutant.name, orders, mutant.what, last);
+  EXPECT_GT(caught, 0) << mutant.name << ": " << mutant.what;
+}
+
+TEST(SimtMutations, EachIsCaught) {
+  std::size_t planted = 0;
+  for (const Table& table : tables) {
+    planted += table.mutants.size();
+    for (const Mutant& mutant : table.mutants) expect_caught(table, mutant);
+  }
+#define TRIREME_ONE(name, what) +1
+  EXPECT_EQ(planted, 0u TRIREME_BUGS(TRIREME_ONE)) << "a table of bugs.h is not in the list above";
+#undef TRIREME_ONE
   options() = {};
 }
 
