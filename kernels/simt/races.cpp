@@ -37,7 +37,7 @@ constexpr unsigned no_order = 1;  // a switch of fibers orders nothing
 constexpr int frames = 32;
 
 struct Access {
-  int bytes, write;
+  int write;
   void* trace[frames];
 };
 struct Race {
@@ -72,10 +72,7 @@ std::string kernel_place(void* const* trace) {
   return "a place forgotten";
 }
 
-std::string describe(const Access& access) {
-  return (access.write != 0 ? "write of " : "read of ") + std::to_string(access.bytes) + " bytes at " +
-         kernel_place(access.trace);
-}
+std::string describe(const Access& access) { return (access.write != 0 ? "write at " : "read at ") + kernel_place(access.trace); }
 
 }  // namespace
 
@@ -126,10 +123,10 @@ void __tsan_on_report(void* report) {
   race = {};
   race.found = true;
   for (unsigned long i = 0; i < 2; ++i) {
-    int thread, atomic;
+    int thread, bytes, atomic;
     void* address;
     Access& a = race.accesses[i];
-    __tsan_get_report_mop(report, i, &thread, &address, &a.bytes, &a.write, &atomic, a.trace, frames);
+    __tsan_get_report_mop(report, i, &thread, &address, &bytes, &a.write, &atomic, a.trace, frames);
   }
   ++current->quiet;  // one report of this thread is enough
   __tsan_ignore_thread_begin();

@@ -24,8 +24,8 @@ void hb_acquire(const void* object, Thread& waiting);
 void note_read(const void* memory, std::size_t bytes, void* pc);
 void note_write(const void* memory, std::size_t bytes, void* pc);
 
-/// While alive the caller's accesses are the engine's: to its own state, and by templates and library calls that are
-/// instrumented.
+/// While alive the caller's accesses are not the kernel's: the engine's to its own state (by templates and library calls that
+/// are instrumented), or a test's.
 class Quiet {
  public:
   Quiet();

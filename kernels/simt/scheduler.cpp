@@ -206,10 +206,10 @@ void run_block() {
   finish_shared_accesses();
 }
 
-void end_block() {
+/// Its threads will not run again.
+void give_up() {
   for (const Warp& warp : block->warps)
-    for (Thread* t : warp.threads)
-      if (t->state != State::done) abandon(*t);
+    for (Thread* t : warp.threads) abandon(*t);
 }
 
 void check_launch(dim3 grid, dim3 size, std::size_t shared_bytes) {
@@ -280,7 +280,7 @@ void run_grid(const char* kernel, dim3 grid, dim3 size, std::size_t shared_bytes
     block = &next;
     begin_block(shared_bytes);
     run_block();
-    end_block();
+    if (!block->error.empty()) give_up();
     error = block->error;
     block = nullptr;
     if (!error.empty()) break;
