@@ -65,7 +65,7 @@ std::string kernel_place(void* const* trace) {
     __sanitizer_symbolize_pc(trace[i], "%s:%l", text, sizeof text);
     for (const char* frame = text; *frame != 0; frame += std::strlen(frame) + 1) {
       const std::string_view path = frame;
-      const bool foreign = path.starts_with("/usr/") || path.find("libsanitizer") != path.npos;
+      const bool foreign = path.starts_with("/usr/") || path.starts_with("<null>") || path.find("libsanitizer") != path.npos;
       if (!foreign && path.find("kernels/simt/") == path.npos) return std::string(path.substr(path.rfind('/') + 1));
     }
   }
