@@ -34,7 +34,7 @@ SIMTFLAGS := -x c++ -O1 -Wno-unknown-pragmas $(shell $(MPICXX) $(pattern) -E -x 
 LIBS    := $(H5LIBS) $(BLAS_LIBS) -lfmt
 sources := $(filter-out src/main.cpp,$(wildcard src/*/*.cpp kernels/*.cpp kernels/cpu/*.cpp))
 kernels := $(wildcard kernels/cuda/*.cu)
-simt    := $(patsubst %.cpp,$B/%.o,$(wildcard kernels/simt/*.cpp)) $(kernels:%.cu=$B/%.simt.o) $B/kernels/device.o
+simt    := $(patsubst %.cpp,$B/%.o,$(wildcard kernels/simt/*.cpp kernels/cuda/*.cpp)) $(kernels:%.cu=$B/%.simt.o) $B/kernels/device.o
 tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit/*.np?.cpp))
 chosen  := $(if $(strip $(T)),$(foreach t,$(tests),$(if $(findstring $(strip $(T)),$(notdir $t)),$t)),$(tests))
 in_simt := $(filter $B/test/simt_%,$(chosen))

@@ -29,12 +29,32 @@
   X(tile_fragments_swapped, "two registers of a fragment change places") \
   X(tile_transposed, "a fragment is loaded transposed")
 
-#define TRIREME_BUGS_GEMM(X)                                                     \
-  X(gemm_column_bound, "columns past the result's end are written")              \
-  X(gemm_no_commit, "copies are never committed")                                \
-  X(gemm_waits_too_little, "the wait leaves the stage that is needed in flight") \
-  X(gemm_no_barrier, "a warp uses what others have not waited for")              \
-  X(gemm_stage_in_use, "a stage is filled while it is read")
+// gemm*.cuh, gemm*.cu, gelu.cuh
+#define TRIREME_BUGS_GEMM(X)                                                                   \
+  X(gemm_column_bound, "columns past the result's end are written")                            \
+  X(gemm_row_bound, "rows past the result's end are written")                                  \
+  X(gemm_no_commit, "copies are never committed")                                              \
+  X(gemm_waits_too_little, "the wait leaves the stage that is needed in flight")               \
+  X(gemm_no_barrier, "a warp uses what others have not waited for")                            \
+  X(gemm_stage_in_use, "a stage is filled while it is read")                                   \
+  X(gemm_not_transposed, "fragments across k are loaded as those along it")                    \
+  X(gemm_sums_too_early, "sums go to stages that others still read")                           \
+  X(gemm_no_warp_barrier, "sums are read before all lanes wrote theirs")                       \
+  X(gemm_last_group, "the last group of rows of tiles is taken for a whole one")               \
+  X(gemm_part_slice, "all parts of the sum are written to the first's place")                  \
+  X(gemm_part_end, "a part of the sum goes on to the end of k")                                \
+  X(gemm_first_part, "the first part of the sum is forgotten")                                 \
+  X(gemm_bias_in_parts, "every part of the sum has the bias")                                  \
+  X(gemm_dropout_row, "dropout takes row 0 for position 0")                                    \
+  X(gemm_dropout_sample, "all samples have the first one's mask")                              \
+  X(gemm_residual_late, "the residual is read after y was written")                            \
+  X(gemm_pre_after_gelu, "pre is kept after the GELU")                                         \
+  X(gelu_derivative_slope, "GELU's derivative forgets the cubic term")                         \
+  X(gemm_overwrites, "the weight gradient is written, not accumulated")                        \
+  X(gemm_row_sums_again, "every column of tiles counts the bias gradient")                     \
+  X(gemm_row_sums_too_early, "sums for the bias gradient go to stages that others still read") \
+  X(gemm_row_sums_no_barrier, "the bias gradient is read before all warps wrote theirs")       \
+  X(gemm_fp32_no_barrier, "fp32 tiles are read before all threads stored theirs")
 
 #define TRIREME_BUGS(X) TRIREME_BUGS_ROWS(X) TRIREME_BUGS_LAYER_NORM(X) TRIREME_BUGS_TILE(X) TRIREME_BUGS_GEMM(X)
 

@@ -1,152 +1,198 @@
-// y [n, out] = x [n, in] W [out, in]^T on tensor cores: cp.async brings tiles of 32 columns of x and W into four stages of shared
-// memory, ldmatrix and mma.sync take them from there, the epilogue works on the sums in registers.
+// A linear layer's products: which matrices they are of, in how many parts the sum over k is formed, and the kernel that adds
+// the parts.
 #include "kernels/cuda/gemm.h"
 
-#include "kernels/cuda/bugs.h"
-#include "kernels/cuda/tile.cuh"
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "kernels/cuda/gemm_epilogue.cuh"
 #include "kernels/cuda/views.h"
 
 namespace trireme::kernels::cuda {
 namespace {
 
-constexpr int tile_rows = 128, tile_columns = 128, tile_depth = 32, stages = 4, threads = 256;
-constexpr int warp_rows = 64, warp_columns = 32;  // 2 x 4 warps
-constexpr int chunks = tile_depth / 8, tile_bytes = 128 * tile_depth * 2, stage_bytes = 2 * tile_bytes;
-static_assert(tile_rows == tile_columns, "x and W have tiles of one shape");
+constexpr int sum_threads = 256;
+
+/// The parts [count, rows, columns] of a product's sums, in order, and its epilogue; four columns a thread
+template <class T>
+__global__ void __launch_bounds__(sum_threads) sum_parts(const float* parts, int count, Epilogue<T> p) {
+  const std::int64_t quads = (p.columns + 3) / 4, quad = static_cast<std::int64_t>(blockIdx.x) * sum_threads + threadIdx.x;
+  const int row = static_cast<int>(quad / quads), column = static_cast<int>(quad % quads) * 4;
+  if (row >= p.rows) return;
+  const float* from = parts + static_cast<std::int64_t>(row) * p.columns + column;
+  float sums[1][4] = {};
+#pragma unroll 4
+  for (int part = TRIREME_BUG(gemm_first_part) ? 1 : 0; part < count; ++part) {
+    float v[4];
+    read_quad(from + static_cast<std::int64_t>(part) * p.rows * p.columns, p.wide, p.columns - column, v);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) sums[0][j] += v[j];
+  }
+  finish(p, row, 1, column, sums);
+}
 
 template <class T>
-struct Product {
-  const T *x, *weight, *bias;  // bias: null or [out]
-  T *pre, *y;                  // pre: only with GELU
-  int rows, in, out;
+void launch_sum(const float* parts, int count, const Epilogue<T>& p, Stream stream) {
+  const std::int64_t quads = (p.columns + 3) / 4 * static_cast<std::int64_t>(p.rows);
+  const dim3 grid(static_cast<unsigned>((quads + sum_threads - 1) / sum_threads));
+  TRIREME_LAUNCH((sum_parts<T>), grid, dim3(sum_threads), 0, stream, parts, count, p);
+}
+
+struct Split {
+  std::int64_t parts, depth;  // depth: of each part but the last
 };
 
-/// sums += the warp's part of one stage
+/// The rule of gemm.h
+Split split_of(std::int64_t m, std::int64_t n, std::int64_t k) {
+  constexpr std::int64_t side = 128, blocks = 256, least = 256, unit = 32;
+  const std::int64_t tiles = ((m + side - 1) / side) * ((n + side - 1) / side);
+  const std::int64_t parts = std::max<std::int64_t>(std::min(blocks / tiles, k / least), 1);
+  const std::int64_t depth = ((k + parts - 1) / parts + unit - 1) / unit * unit;
+  return {(k + depth - 1) / depth, depth};
+}
+
+Split split_of(Gemm product, LinearShape shape) {
+  const auto [rows, in, out] = shape;
+  switch (product) {
+    case Gemm::forward:
+      return split_of(rows, out, in);
+    case Gemm::input_gradient:
+      return split_of(rows, in, out);
+    default:
+      return split_of(out, in, rows);
+  }
+}
+
+int dimension(std::int64_t n) {
+  if (n < 1 || n > std::numeric_limits<int>::max() - 1024)  // tiles reach beyond the last row
+    throw std::invalid_argument("a matrix product with a dimension of " + std::to_string(n));
+  return static_cast<int>(n);
+}
+
+/// a and b with their strides, k and the result's shape
 template <class T>
-__device__ __forceinline__ void multiply_stage(const unsigned char* stage, int row, int column, float (&sums)[4][4][4]) {
-#pragma unroll
-  for (int chunk = 0; chunk < chunks; chunk += 2) {
-    std::uint32_t a[4][4], b[4][2];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) load_a<chunks>(a[i], stage, row + 16 * i, chunk);
-#pragma unroll
-    for (int j = 0; j < 4; j += 2) load_b<chunks>(b[j], b[j + 1], stage + tile_bytes, column + 8 * j, chunk);
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-#pragma unroll
-      for (int j = 0; j < 4; ++j) ptx::mma_m16n8k16<T>(sums[i][j], a[i], b[j]);
-  }
+Product<T> product_of(const T* a, std::int64_t a_stride, const T* b, std::int64_t b_stride, std::int64_t m, std::int64_t n,
+                      std::int64_t k) {
+  Product<T> p{};
+  p.a = a, p.b = b, p.a_stride = a_stride, p.b_stride = b_stride, p.k = dimension(k);
+  p.aligned = a_stride % Piece<T>::size == 0 && b_stride % Piece<T>::size == 0 && aligned16(a) && aligned16(b);
+  p.epilogue.rows = dimension(m), p.epilogue.columns = dimension(n);
+  return p;
 }
 
-/// The tanh form: x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)); -2 sqrt(2/pi) log2(e) = -2.3022082
-__device__ __forceinline__ float gelu(float x) {
-  return x * ptx::reciprocal_approx(1.0f + ptx::exp2_approx(-2.3022082f * (x + 0.044715f * x * x * x)));
-}
-
-/// Two neighbours of a row: one access where both exist and rows have an even number of elements
 template <class T>
-__device__ __forceinline__ void put_pair(T* y, int row, int column, int columns, float first, float second) {
-  struct alignas(4) Pair {
-    T element[2];
-  };
-  T* to = y + static_cast<std::int64_t>(row) * columns + column;
-  const Pair pair{{from_float<T>(first), from_float<T>(second)}};
-  if (columns % 2 == 0) {
-    ptx::store(to, pair);
-  } else {
-    ptx::store(to, pair.element[0]);
-    if (column + 1 < columns) ptx::store(to + 1, pair.element[1]);
-  }
+void find_wide(Epilogue<T>& p, const float* parts) {
+  p.wide = p.columns % 4 == 0 && aligned16(p.bias) && aligned16(p.before) && aligned16(p.pre) && aligned16(p.y) &&
+           aligned16(p.sums) && aligned16(parts);
 }
 
-template <class T, bool with_gelu>
-__device__ __forceinline__ void finish(const Product<T>& p, int first_row, int first_column, const float (&sums)[4][4][4]) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
-  for (int j = 0; j < 4; ++j) {
-    const int column = first_column + 8 * j + lane % 4 * 2;
-    if (column >= p.out && !TRIREME_BUG(gemm_column_bound)) continue;
-    float bias[2] = {0, 0};
-    if (p.bias != nullptr)
-#pragma unroll
-      for (int k = 0; k < 2; ++k)
-        if (column + k < p.out) bias[k] = to_float(ptx::load<T>(p.bias + column + k));
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {  // half a tile of 16 rows each
-      const int row = first_row + 8 * i + lane / 4;
-      if (row >= p.rows) continue;
-      float first = sums[i / 2][j][i % 2 * 2] + bias[0], second = sums[i / 2][j][i % 2 * 2 + 1] + bias[1];
-      if constexpr (with_gelu) {
-        put_pair(p.pre, row, column, p.out, first, second);
-        first = gelu(first), second = gelu(second);
-      }
-      put_pair(p.y, row, column, p.out, first, second);
-    }
-  }
+template <class T, bool a_across, bool b_across>
+void run(Product<T> p, Split split, View scratch, Stream stream) {
+  const auto count = static_cast<int>(split.parts);
+  const std::int64_t m = p.epilogue.rows, n = p.epilogue.columns;
+  p.depth = dimension(split.depth);
+  find_wide<T>(p.epilogue, nullptr);
+  if (count == 1) return launch_product<T, a_across, b_across>(p, 1, stream);
+  Epilogue<T> whole = p.epilogue;
+  float* const parts = elements<float>(scratch, count * m * (p.row_sums ? n + 1 : n));
+  find_wide(whole, parts);
+  p.epilogue.form = Form::part, p.epilogue.sums = parts;
+  p.epilogue.wide = whole.wide;
+  if (!TRIREME_BUG(gemm_bias_in_parts)) p.epilogue.bias = nullptr;
+  p.epilogue.before = nullptr;
+  float* const row_sums = p.row_sums;
+  if (row_sums) p.row_sums = parts + count * m * n;
+  launch_product<T, a_across, b_across>(p, count, stream);
+  launch_sum<T>(parts, count, whole, stream);
+  if (!row_sums) return;
+  Epilogue<T> sums{};
+  sums.form = Form::accumulate, sums.sums = row_sums, sums.rows = 1, sums.columns = static_cast<int>(m);
+  find_wide<T>(sums, p.row_sums);
+  launch_sum<T>(p.row_sums, count, sums, stream);
 }
 
-template <class T, bool aligned, bool with_gelu>
-__global__ void __launch_bounds__(threads) product(Product<T> p) {
-  TRIREME_DYNAMIC_SHARED(memory);
-  const int warp = static_cast<int>(threadIdx.x) / 32;
-  const int row = warp / 4 * warp_rows, column = warp % 4 * warp_columns;
-  const int first_row = static_cast<int>(blockIdx.x) * tile_rows, first_column = static_cast<int>(blockIdx.y) * tile_columns;
-  const int tiles = (p.in + tile_depth - 1) / tile_depth;
-  const auto fetch_stage = [&](int tile) {
-    if (tile < tiles) {
-      unsigned char* stage = memory + tile % stages * stage_bytes;
-      fetch_tile<tile_rows, chunks, threads, aligned>(stage, p.x, p.in, first_row, p.rows, tile * tile_depth, p.in);
-      fetch_tile<tile_columns, chunks, threads, aligned>(stage + tile_bytes, p.weight, p.in, first_column, p.out,
-                                                         tile * tile_depth, p.in);
-    }
-    if (!TRIREME_BUG(gemm_no_commit)) ptx::cp_async_commit();  // an empty group too, so that the wait below counts right
-  };
-  float sums[4][4][4] = {};
-  for (int tile = 0; tile < stages - 1; ++tile) fetch_stage(tile);
-  for (int tile = 0; tile < tiles; ++tile) {
-    if (TRIREME_BUG(gemm_waits_too_little))
-      ptx::cp_async_wait<stages - 1>();
-    else
-      ptx::cp_async_wait<stages - 2>();
-    if (!TRIREME_BUG(gemm_no_barrier)) __syncthreads();  // all have waited; and all are done with the stage that is filled next
-    fetch_stage(tile + stages - (TRIREME_BUG(gemm_stage_in_use) ? 0 : 1));
-    multiply_stage<T>(memory + tile % stages * stage_bytes, row, column, sums);
-  }
-  finish<T, with_gelu>(p, first_row + row, first_column + column, sums);
-}
-
-template <bool with_gelu>
-void launch(LinearShape shape, View x, View weight, View bias, View pre, View y, Stream stream) {
-  with_type(x.type, [&](auto zero) {
+/// y [rows, out] = x W^T + bias, and what `set` makes of its epilogue
+template <class Set>
+void run_forward(LinearShape shape, Form form, View x, View weight, View bias, View y, View scratch, Stream stream,
+                 const Set& set) {
+  const auto [rows, in, out] = shape;
+  with_type(x.type, [&, n = rows, k = in, columns = out](auto zero) {
     using T = decltype(zero);
-    if constexpr (std::is_same_v<T, float>) {
-      throw std::logic_error("tensor cores take bf16 and fp16");
-    } else {
-      Product<T> p{};
-      p.x = elements<T>(x, shape.rows * shape.in);
-      p.weight = elements<T>(weight, shape.out * shape.in);
-      if (bias) p.bias = elements<T>(bias, shape.out);
-      if (with_gelu) p.pre = elements<T>(pre, shape.rows * shape.out);
-      p.y = elements<T>(y, shape.rows * shape.out);
-      p.rows = static_cast<int>(shape.rows), p.in = static_cast<int>(shape.in), p.out = static_cast<int>(shape.out);
-      const dim3 grid(static_cast<unsigned>((shape.rows + tile_rows - 1) / tile_rows),
-                      static_cast<unsigned>((shape.out + tile_columns - 1) / tile_columns));
-      if (shape.in % 8 == 0 && aligned16(p.x) && aligned16(p.weight))
-        TRIREME_LAUNCH((product<T, true, with_gelu>), grid, dim3(threads), stages * stage_bytes, stream, p);
-      else
-        TRIREME_LAUNCH((product<T, false, with_gelu>), grid, dim3(threads), stages * stage_bytes, stream, p);
-    }
+    Product<T> p = product_of<T>(elements<T>(x, n * k), k, elements<T>(weight, columns * k), k, n, columns, k);
+    p.epilogue.form = form;
+    if (bias) p.epilogue.bias = elements<T>(bias, columns);
+    p.epilogue.y = elements<T>(y, n * columns);
+    set(p.epilogue);
+    run<T, false, false>(p, split_of(Gemm::forward, shape), scratch, stream);
+  });
+}
+
+/// dx [rows, in] = dy W; with `pre` times gelu'(pre)
+void run_input_gradient(LinearShape shape, View dy, View weight, View pre, View dx, View scratch, Stream stream) {
+  const auto [rows, in, out] = shape;
+  with_type(dy.type, [&, n = rows, columns = in, k = out](auto zero) {
+    using T = decltype(zero);
+    Product<T> p = product_of<T>(elements<T>(dy, n * k), k, elements<T>(weight, k * columns), columns, n, columns, k);
+    p.epilogue.form = pre ? Form::gelu_gradient : Form::plain;
+    if (pre) p.epilogue.before = elements<T>(pre, n * columns);
+    p.epilogue.y = elements<T>(dx, n * columns);
+    run<T, false, true>(p, split_of(Gemm::input_gradient, shape), scratch, stream);
   });
 }
 
 }  // namespace
 
-void linear(LinearShape shape, View x, View weight, View bias, View y, Stream stream) {
-  launch<false>(shape, x, weight, bias, {}, y, stream);
+std::int64_t gemm_scratch(Gemm product, LinearShape shape) {
+  const auto [rows, in, out] = shape;
+  const std::int64_t parts = split_of(product, shape).parts;
+  if (parts == 1) return 0;
+  return parts * (product == Gemm::forward ? rows * out : product == Gemm::input_gradient ? rows * in : out * (in + 1));
 }
 
-void linear_gelu(LinearShape shape, View x, View weight, View bias, View pre, View y, Stream stream) {
-  launch<true>(shape, x, weight, bias, pre, y, stream);
+cost::Cost gemm_cost(Gemm product, LinearShape shape, cost::Cost declared) {
+  return declared + cost::moves(0, 2 * gemm_scratch(product, shape), 4);
+}
+
+void linear(LinearShape shape, View x, View weight, View bias, View y, View scratch, Stream stream) {
+  run_forward(shape, Form::plain, x, weight, bias, y, scratch, stream, [](auto&) {});
+}
+
+void linear_gelu(LinearShape shape, View x, View weight, View bias, View pre, View y, View scratch, Stream stream) {
+  run_forward(shape, Form::gelu, x, weight, bias, y, scratch, stream,
+              [&]<class T>(Epilogue<T>& p) { p.pre = elements<T>(pre, shape.rows * shape.out); });
+}
+
+void linear_residual(LinearShape shape, Rows rows, View x, View weight, View bias, Dropout dropout, View residual, View y,
+                     View scratch, Stream stream) {
+  if (rows.count() != shape.rows) throw std::logic_error("linear_residual: other rows than the shape's");
+  run_forward(shape, Form::residual, x, weight, bias, y, scratch, stream, [&]<class T>(Epilogue<T>& p) {
+    p.before = elements<T>(residual, shape.rows * shape.out);
+    p.batch = static_cast<unsigned>(rows.batch);
+    p.position = rows.first;
+    p.mask = mask_of(dropout);
+  });
+}
+
+void linear_input_gradient(LinearShape shape, View dy, View weight, View dx, View scratch, Stream stream) {
+  run_input_gradient(shape, dy, weight, {}, dx, scratch, stream);
+}
+
+void linear_input_gradient_gelu(LinearShape shape, View dy, View weight, View pre, View dpre, View scratch, Stream stream) {
+  run_input_gradient(shape, dy, weight, pre, dpre, scratch, stream);
+}
+
+void linear_weight_gradient(LinearShape shape, View dy, View x, View dweight, View dbias, View scratch, Stream stream) {
+  const auto [rows, in, out] = shape;
+  with_type(dy.type, [&, k = rows, n = in, m = out](auto zero) {
+    using T = decltype(zero);
+    Product<T> p = product_of<T>(elements<T>(dy, k * m), m, elements<T>(x, k * n), n, m, n, k);
+    p.epilogue.form = Form::accumulate;
+    p.epilogue.sums = elements<float>(dweight, m * n);
+    if (dbias) p.row_sums = elements<float>(dbias, m);
+    run<T, true, true>(p, split_of(Gemm::weight_gradient, shape), scratch, stream);
+  });
 }
 
 }  // namespace trireme::kernels::cuda

@@ -23,7 +23,7 @@ __device__ __forceinline__ int place(int row, int chunk) {
 template <int height, int chunks, int threads, bool aligned, class T>
 __device__ __forceinline__ void fetch_tile(unsigned char* tile, const T* matrix, std::int64_t stride, int first, int rows,
                                            int from, int columns) {
-#pragma unroll
+#pragma unroll(aligned ? 8 : 1)  // what is loaded at once when not aligned takes many registers
   for (int i = 0; i < (height * chunks + threads - 1) / threads; ++i) {
     const int n = i * threads + static_cast<int>(threadIdx.x), row = first + n / chunks, column = from + n % chunks * 8;
     if (height * chunks % threads != 0 && n >= height * chunks) break;

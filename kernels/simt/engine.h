@@ -13,6 +13,8 @@
 
 #include "kernels/simt/types.h"
 
+struct CUstream_st;
+
 namespace trireme::simt {
 
 using Location = std::source_location;
@@ -57,14 +59,20 @@ Counters& counters();
 // ---- launches
 constexpr std::size_t static_shared_bytes = 48 * 1024, dynamic_shared_bytes = 227 * 1024;  // the most a block may have
 
+/// Throws Error when no GPU would take such a launch.
+void check_launch(dim3 grid, dim3 block, std::size_t shared_bytes);
 /// Runs `body` in every thread of the grid; throws Error.
 void run_grid(const char* kernel, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body);
 
+/// Gives a launch to a stream (runtime.h); the null stream's runs at once.
+void give(CUstream_st* stream, std::function<void()> work);
+
 template <class... Parameters, class... Arguments>
-void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, CUstream_st* stream,
             Arguments&&... arguments) {
+  check_launch(grid, block, shared_bytes);
   const std::tuple<Parameters...> bound(static_cast<Parameters>(arguments)...);
-  run_grid(name, grid, block, shared_bytes, [&] { std::apply(kernel, bound); });
+  give(stream, [=] { run_grid(name, grid, block, shared_bytes, [&] { std::apply(kernel, bound); }); });
 }
 
 // ---- what follows is for threads of a launch

@@ -67,6 +67,12 @@ void* allocate_device(std::size_t bytes) {
 
 void release_device(void* memory) noexcept { buffers().erase(static_cast<std::byte*>(memory)); }
 
+bool is_device_memory(const void* memory, std::size_t bytes) {
+  const auto* p = static_cast<const std::byte*>(memory);
+  const auto [begin, buffer] = buffer_before(p);
+  return buffer != nullptr && p + bytes <= begin + buffer->bytes;
+}
+
 Requested requested_of(const void* memory) { return buffers().at(static_cast<const std::byte*>(memory))->requested; }
 
 void begin_sectors() {

@@ -13,6 +13,8 @@ namespace trireme::simt {
 /// At least `bytes` bytes, filled with 0xFF, aligned to 16; accesses are allowed to exactly `bytes`.
 void* allocate_device(std::size_t bytes);
 void release_device(void* memory) noexcept;
+/// Whether [memory, memory + bytes) lies in one such buffer
+bool is_device_memory(const void* memory, std::size_t bytes);
 
 /// Bytes that kernels have requested of the buffer since it was allocated
 struct Requested {

@@ -8,7 +8,7 @@
   T(&name)[n] = *static_cast<T(*)[n]>(::trireme::simt::static_shared(&name##_key, sizeof(T) * (n), alignof(T)))
 #define TRIREME_DYNAMIC_SHARED(name) auto* name = static_cast<unsigned char*>(::trireme::simt::dynamic_shared())
 #define TRIREME_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
-  (static_cast<void>(stream), ::trireme::simt::launch(#kernel, &kernel, grid, block, shared_bytes, __VA_ARGS__))
+  ::trireme::simt::launch(#kernel, &kernel, grid, block, shared_bytes, stream, __VA_ARGS__)
 
 namespace trireme::kernels::ptx {
 

@@ -212,16 +212,6 @@ void give_up() {
     for (Thread* t : warp.threads) abandon(*t);
 }
 
-void check_launch(dim3 grid, dim3 size, std::size_t shared_bytes) {
-  const std::uint64_t threads = std::uint64_t{size.x} * size.y * size.z;
-  if (threads == 0 || threads > 1024 || size.z > 64)
-    throw Error("a block of " + std::to_string(threads) + " threads: 1 to 1024 are possible");
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
-    throw Error("a grid of " + std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z) +
-                " blocks");
-  if (shared_bytes > dynamic_shared_bytes) throw Error(std::to_string(shared_bytes) + " bytes of shared memory: 227 KiB at most");
-}
-
 }  // namespace
 
 Block::~Block() {
@@ -249,6 +239,16 @@ void fail(const std::string& message, Location where) {
 
 int lane() { return current->lane; }
 bool planted(int bug) { return options().planted_bug == bug; }
+
+void check_launch(dim3 grid, dim3 size, std::size_t shared_bytes) {
+  const std::uint64_t threads = std::uint64_t{size.x} * size.y * size.z;
+  if (threads == 0 || threads > 1024 || size.z > 64)
+    throw Error("a block of " + std::to_string(threads) + " threads: 1 to 1024 are possible");
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
+    throw Error("a grid of " + std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z) +
+                " blocks");
+  if (shared_bytes > dynamic_shared_bytes) throw Error(std::to_string(shared_bytes) + " bytes of shared memory: 227 KiB at most");
+}
 
 void run_grid(const char* kernel, dim3 grid, dim3 size, std::size_t shared_bytes, const std::function<void()>& body) {
   if (block != nullptr) throw Error("a launch within a launch");

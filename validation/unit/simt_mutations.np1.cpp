@@ -21,7 +21,11 @@ bool layer_norm_is_right() {
          backward_is_right<bf16>(50, 520, true);
 }
 bool gemm_is_right() {
-  return linear_is_right<bf16>({70, 200, 72}, true, true) && linear_is_right<fp16>({9, 35, 21}, true, false);
+  return linear_gelu_is_right<bf16>({70, 200, 72}) && linear_is_right<fp16>({9, 35, 21}, true) &&
+         linear_is_right<bf16>({5, 520, 12}, true) && linear_residual_is_right<bf16>({4, 3, 2}, 24, 36, 0.3f, true) &&
+         input_gradient_is_right<bf16>({20, 24, 40}, true) && weight_gradient_is_right<bf16>({520, 136, 24}, true) &&
+         weight_gradient_is_right<bf16>({40, 136, 24}, true) && linear_is_right<float>({9, 35, 21}, true) &&
+         linear_is_right<bf16>({2100, 8, 8}, true);
 }
 
 struct Mutant {
