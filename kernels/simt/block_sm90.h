@@ -26,6 +26,7 @@ struct Box {
   std::array<int, 4> at;
   std::uint32_t address;  // in shared memory
   Location where;
+  void* pc;  // of the call
 };
 struct BoxLoad {
   Box box;
@@ -65,6 +66,7 @@ struct Product {
   const std::uint32_t* registers[32];  // of A, when it is there
   std::vector<std::byte> operands;     // when it was issued
   Location where;
+  void* pc;  // of lane 0's call
 };
 struct WarpProducts {
   bool fenced = false;  // since the last one was waited for
@@ -111,6 +113,8 @@ constexpr std::uint32_t swizzled(std::uint32_t address) { return address ^ (addr
 void report(const std::string& message, const Location& where);
 /// `barrier` may be told of bytes by TMA; an Error otherwise.
 void check_transaction_barrier(std::uint64_t* barrier, const Location& where);
+/// What the thread did before it gave TMA its bytes is done when the phase is.
+void release_transaction(std::uint64_t* barrier);
 void complete_transaction(std::uint64_t* barrier, std::uint32_t bytes, const Location& where);
 
 /// A thread writes to shared memory by the generic proxy.

@@ -26,11 +26,17 @@ Phase unpacked(std::uint64_t word) {
           static_cast<int>(word >> (1 + 2 * count_bits)) - bytes_bias};
 }
 
+/// What arrivals in phases of this parity release, and waits for it acquire
+const void* order(const std::uint64_t* barrier, unsigned parity) { return reinterpret_cast<const std::byte*>(barrier) + parity; }
+
 void put(std::uint64_t* barrier, Mbarrier& known, Phase phase) {
   if (phase.pending == 0 && phase.bytes == 0) {
+    for (Thread* t : known.waiting) {
+      hb_acquire(order(barrier, phase.parity), *t);
+      t->state = State::ready;
+    }
     phase.parity ^= 1;
     phase.pending = phase.count;
-    for (Thread* t : known.waiting) t->state = State::ready;
     known.waiting.clear();
   }
   *barrier = packed(phase);
@@ -49,6 +55,7 @@ Mbarrier& known(std::uint64_t* barrier, const Location& where) {
 }  // namespace
 
 void mbarrier_init(std::uint64_t* barrier, std::uint32_t count, Location where) {
+  const Quiet quiet;
   at("mbarrier.init", where);
   shared_address(barrier, 8, where);
   if (reinterpret_cast<std::uintptr_t>(barrier) % 8 != 0) fail("an mbarrier's address is a multiple of 8", where);
@@ -62,11 +69,13 @@ void mbarrier_init(std::uint64_t* barrier, std::uint32_t count, Location where) 
 }
 
 void mbarrier_init_fence() {
+  const Quiet quiet;
   for (auto& [barrier, m] : sm90().mbarriers)
     if (m.thread == current->number) m.fenced = true;
 }
 
 void mbarrier_arrive(std::uint64_t* barrier, std::uint32_t bytes, Location where) {
+  const Quiet quiet;
   at(bytes == 0 ? "mbarrier.arrive" : "mbarrier.arrive.expect_tx", where);
   Mbarrier& m = known(barrier, where);
   Phase phase = unpacked(*barrier);
@@ -74,12 +83,14 @@ void mbarrier_arrive(std::uint64_t* barrier, std::uint32_t bytes, Location where
     fail("more arrivals in a phase than the " + std::to_string(phase.count) + " of mbarrier.init at " + place(m.where), where);
   if (bytes > static_cast<std::uint32_t>(largest_count - phase.bytes)) fail("an mbarrier expects 2^20 - 1 bytes at most", where);
   m.inits_seen |= current->inits_seen;
+  hb_release(order(barrier, phase.parity));
   --phase.pending;
   phase.bytes += static_cast<int>(bytes);
   put(barrier, m, phase);
 }
 
 bool mbarrier_try_wait(std::uint64_t* barrier, std::uint32_t parity, Location where) {
+  const Quiet quiet;
   at(parity == 0 ? "mbarrier.wait parity 0" : "mbarrier.wait parity 1", where);
   if (parity > 1) fail("mbarrier.wait: a parity of " + std::to_string(parity), where);
   Mbarrier& m = known(barrier, where);
@@ -94,6 +105,7 @@ bool mbarrier_try_wait(std::uint64_t* barrier, std::uint32_t parity, Location wh
     }
   }
   current->inits_seen |= m.inits_seen;
+  hb_acquire(order(barrier, parity));
   return true;
 }
 
@@ -102,6 +114,8 @@ void check_transaction_barrier(std::uint64_t* barrier, const Location& where) {
   if (!m.fenced)
     fail("TMA does not know the mbarrier of " + place(m.where) + ": no fence.mbarrier_init by the thread that made it", where);
 }
+
+void release_transaction(std::uint64_t* barrier) { hb_release(order(barrier, unpacked(*barrier).parity)); }
 
 void complete_transaction(std::uint64_t* barrier, std::uint32_t bytes, const Location& where) {
   Phase phase = unpacked(*barrier);

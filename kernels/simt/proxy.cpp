@@ -26,6 +26,7 @@ void note_generic_write(std::uint32_t address, std::size_t bytes) {
 }
 
 void fence_proxy_async(Location where) {
+  const Quiet quiet;
   at("fence.proxy.async", where);
   mbarrier_init_fence();
   ProxyView& v = view();

@@ -47,6 +47,7 @@ void lay_out_shared(std::size_t dynamic_bytes) {
 }
 
 void* static_shared(const void* key, std::size_t bytes, std::size_t alignment) {
+  const Quiet quiet;
   for (const auto& [known, array] : block->arrays)
     if (known == key) return array;
   const auto used = static_cast<std::size_t>(block->static_end - block->static_pages.begin());
@@ -109,6 +110,7 @@ void finish_shared_accesses() {
 }
 
 void check_access(const void* memory, std::size_t bytes, bool write, Location where) {
+  const Quiet quiet;
   at(write ? "store" : "load", where);
   if (reinterpret_cast<std::uintptr_t>(memory) % bytes != 0)
     fail("address is not a multiple of the " + std::to_string(bytes) + " bytes accessed", where);

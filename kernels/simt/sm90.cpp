@@ -15,6 +15,7 @@ void report(const std::string& message, const Location& where) {
 }
 
 void end_thread_sm90() {
+  const Quiet quiet;
   if (block->sm90 == nullptr) return;
   end_products(current->number / 32);
   const auto stores = sm90().stores.find(current->number);
@@ -36,6 +37,7 @@ void end_block_sm90() {
 
 /// The lowest lane, or in other orders another one, for no kernel may count on which it is.
 bool elect(std::uint32_t mask, Location where) {
+  const Quiet quiet;
   warp_collective(
       mask, "elect.sync", nullptr, [](void* const*, std::uint32_t) {}, where);
   int leader = std::countr_zero(mask);

@@ -60,8 +60,18 @@ void fill_shared(const Box& box, const std::vector<std::byte>& bytes) {
   for_each_chunk(box, [&](std::uint32_t i, std::uint32_t address) { write_async(address, &bytes[i], 16); });
 }
 
-Box checked(const void* memory, const TensorMap& map, const int* at, bool write, const Location& where) {
-  Box box{map, {}, shared_address(memory, map.tensor.box_bytes(), where), where};
+/// For ThreadSanitizer: TMA works at any time from issue to wait, so what races with it is looked for at both.
+void note(const Box& box, bool store) {
+  if constexpr (!finds_races) return;
+  for_each_chunk(
+      box, [&](std::uint32_t, std::uint32_t address) { (store ? note_read : note_write)(shared_pointer(address), 16, box.pc); });
+  for_each_row(box, [&](const Row& row) {
+    if (row.bytes > 0) (store ? note_write : note_read)(row.inside, row.bytes, box.pc);
+  });
+}
+
+Box checked(const void* memory, const TensorMap& map, const int* at, bool write, const Location& where, void* pc) {
+  Box box{map, {}, shared_address(memory, map.tensor.box_bytes(), where), where, pc};
   std::copy_n(at, map.tensor.rank, box.at.begin());
   // The hardware's own rule is 128 bytes; the swizzle repeats every 1024 and the descriptors of wgmma count on it.
   const std::uint32_t alignment = map.tensor.swizzle == Swizzle::bytes128 ? 1024 : 128;
@@ -100,14 +110,30 @@ void finish_write(StoreGroup& group) {
     });
 }
 
+std::vector<Box> boxes_read_by_wait(int pending) {
+  const Quiet quiet;
+  std::vector<Box> boxes;
+  const std::vector<StoreGroup>& groups = sm90().stores[current->number].groups;
+  for (std::size_t i = 0; finds_races && i + static_cast<std::size_t>(pending) < groups.size(); ++i)
+    for (const BoxStore& store : groups[i].stores)
+      if (!groups[i].source_read) boxes.push_back(store.box);
+  return boxes;
+}
+
 }  // namespace
 
 void tma_load(void* to, const TensorMap& map, std::uint64_t* barrier, const int* coordinates, Location where) {
-  at("TMA load", where);
-  check_transaction_barrier(barrier, where);
-  const Box box = checked(to, map, coordinates, false, where);
-  fill_shared(box, std::vector<std::byte>(map.tensor.box_bytes(), std::byte{0xFF}));
-  sm90().loads.push_back({box, barrier});
+  Box box;
+  {
+    const Quiet quiet;
+    at("TMA load", where);
+    check_transaction_barrier(barrier, where);
+    box = checked(to, map, coordinates, false, where, __builtin_return_address(0));
+    fill_shared(box, std::vector<std::byte>(map.tensor.box_bytes(), std::byte{0xFF}));
+    sm90().loads.push_back({box, barrier});
+  }
+  note(box, false);
+  release_transaction(barrier);
 }
 
 bool land_load() {
@@ -123,15 +149,21 @@ bool land_load() {
 }
 
 void tma_store(const TensorMap& map, const int* coordinates, const void* from, Location where) {
-  at("TMA store", where);
-  const Box box = checked(from, map, coordinates, true, where);
-  for_each_row(box, [](const Row& row) {
-    if (row.bytes > 0) std::memset(row.inside, 0xFF, row.bytes);
-  });
-  sm90().stores[current->number].open.push_back({box, shared_bytes_of(box)});
+  Box box;
+  {
+    const Quiet quiet;
+    at("TMA store", where);
+    box = checked(from, map, coordinates, true, where, __builtin_return_address(0));
+    for_each_row(box, [](const Row& row) {
+      if (row.bytes > 0) std::memset(row.inside, 0xFF, row.bytes);
+    });
+    sm90().stores[current->number].open.push_back({box, shared_bytes_of(box)});
+  }
+  note(box, true);
 }
 
 void tma_store_commit() {
+  const Quiet quiet;
   ThreadStores& own = sm90().stores[current->number];
   own.groups.push_back({std::move(own.open)});
   own.open.clear();
@@ -142,6 +174,8 @@ void tma_store_commit() {
 
 void tma_store_wait(int pending, bool read_only, Location where) {
   at(read_only ? "TMA store wait.read" : "TMA store wait", where);
+  for (const Box& box : boxes_read_by_wait(pending)) note(box, true);
+  const Quiet quiet;
   std::vector<StoreGroup>& groups = sm90().stores[current->number].groups;
   for (std::size_t i = 0; i + static_cast<std::size_t>(pending) < groups.size(); ++i) {
     finish_read(groups[i]);

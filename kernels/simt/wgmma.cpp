@@ -117,6 +117,7 @@ void multiply(const Product& p, std::vector<float>& sums) {
 struct Arguments {
   Wgmma product;
   Location where;
+  void* pc;
 };
 
 /// The registers' sums, from now on in flight and NaN in the registers
@@ -152,7 +153,7 @@ void check_issue(WarpProducts& warp, const Wgmma& w, const Location& where) {
 void issue(void* const* arguments, std::uint32_t) {
   const auto* first = static_cast<Arguments*>(arguments[0]);
   const Wgmma& w = first->product;
-  Product p{w, {}, {}, first->where};
+  Product p{w, {}, {}, first->where, first->pc};
   for (int l = 0; l < 32; ++l) {
     const Wgmma& other = static_cast<Arguments*>(arguments[l])->product;
     if (other.descriptor_a != w.descriptor_a || other.descriptor_b != w.descriptor_b || other.accumulate != w.accumulate)
@@ -186,7 +187,25 @@ void deliver(WarpProducts& warp, const Product& p) {
   warp.fenced = false;
 }
 
+/// For ThreadSanitizer: the warp's reads, as the first lane's, at issue and at the wait, since they happen at any time between.
+/// The wait puts the lanes in order, for any of them may say afterwards that the warp is done with the operands.
+void note(const Wgmma& w, void* pc) {
+  if (!finds_races || current->lane != 0) return;
+  const auto read = [&](std::uint32_t address, int, int) { note_read(shared_pointer(address), 16, pc); };
+  for_each_chunk(operand_b(w), read);
+  if (w.a == nullptr) for_each_chunk(operand_a(w), read);
+}
+
 WarpProducts& own() { return sm90().products[current->number / 32]; }
+
+std::vector<std::pair<Wgmma, void*>> completed_by_wait(int pending) {
+  const Quiet quiet;
+  std::vector<std::pair<Wgmma, void*>> products;
+  const std::vector<std::vector<Product>>& groups = own().groups;
+  for (std::size_t g = 0; finds_races && g + static_cast<std::size_t>(pending) < groups.size(); ++g)
+    for (const Product& p : groups[g]) products.emplace_back(p.arguments, p.pc);
+  return products;
+}
 
 void check_warpgroup(const Location& where) {
   const auto threads = static_cast<int>(block->size.x * block->size.y * block->size.z);
@@ -196,12 +215,16 @@ void check_warpgroup(const Location& where) {
 }  // namespace
 
 void wgmma(const Wgmma& product, Location where) {
-  at("wgmma", where);
-  check_warpgroup(where);
-  if (product.a == nullptr) check_descriptor(product.descriptor_a, where);
-  check_descriptor(product.descriptor_b, where);
-  Arguments arguments{product, where};
-  warp_collective(~0u, "wgmma", &arguments, issue, where);
+  Arguments arguments{product, where, __builtin_return_address(0)};
+  {
+    const Quiet quiet;
+    at("wgmma", where);
+    check_warpgroup(where);
+    if (product.a == nullptr) check_descriptor(product.descriptor_a, where);
+    check_descriptor(product.descriptor_b, where);
+    warp_collective(~0u, "wgmma", &arguments, issue, where);
+  }
+  note(product, arguments.pc);
 }
 
 void wgmma_fence(Location where) {
@@ -225,7 +248,11 @@ void wgmma_wait(int pending, Location where) {
       warp.groups.erase(warp.groups.begin());
     }
   };
+  for (const auto& [product, pc] : completed_by_wait(pending)) note(product, pc);
+  const Warp* const warp = current->warp;
+  hb_release(warp);
   warp_collective(~0u, "wgmma.wait_group", &pending, wait, where);
+  hb_acquire(warp);
 }
 
 void end_products(int warp) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles each CUDA source with nvcc for sm_80 and sm_90 (*_sm90.cu: for sm_90a alone) and prints registers, shared memory and resident threads of every
+# Compiles each CUDA source with nvcc for sm_80 and sm_90, *_sm90.cu for sm_90a alone, and prints registers, shared memory and spills of every
 # kernel. Warnings, spills and stack frames are faults. Usage: CUDA_HOME=... compile.sh OUTPUT_FOLDER SOURCE.cu...
 set -u
 nvcc=${CUDA_HOME:-/usr/local/cuda}/bin/nvcc

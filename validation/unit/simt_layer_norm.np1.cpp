@@ -12,11 +12,11 @@ TRIREME_IN_EVERY_ORDER(SimtLayerNorm);
 
 // 1: less than a warp's piece; 8, 264, 1024: whole pieces; 7, 33, 1001: scalar accesses; the others need 1, 2, 4, 8 pieces a
 // thread.
-constexpr std::int64_t sizes[] = {1, 7, 8, 33, 264, 1001, 1024, 4104, 8200, 16384};
+constexpr std::int64_t sizes[] = {33, 264, 1001, 1024, 1, 7, 8, 4104, 8200, 16384};
 
 template <class T>
 void every_size() {
-  for (const std::int64_t hidden : sizes) {
+  for (const std::int64_t hidden : chosen(sizes)) {
     const std::int64_t rows = hidden < 1000 ? 5 : 2;
     EXPECT_TRUE(forward_is_right<T>(rows, hidden)) << "forward, hidden " << hidden;
     EXPECT_TRUE(residual_is_right<T>({rows, 2, 3}, hidden, 0.1f)) << "residual, hidden " << hidden;
@@ -28,8 +28,9 @@ TEST_P(SimtLayerNorm, Fp16) { every_size<fp16>(); }
 TEST_P(SimtLayerNorm, Fp32) { every_size<float>(); }
 
 TEST_P(SimtLayerNorm, LongestRow) {
-  EXPECT_TRUE(forward_is_right<bf16>(1, 28672));
-  EXPECT_TRUE(backward_is_right<bf16>(1, 28672, true));
+  const std::int64_t hidden = only_small() ? 4096 : 28672;
+  EXPECT_TRUE(forward_is_right<bf16>(1, hidden));
+  EXPECT_TRUE(backward_is_right<bf16>(1, hidden, true));
   EXPECT_THROW(forward_is_right<float>(1, 28673), std::invalid_argument);
 }
 
