@@ -17,10 +17,10 @@
 #define TRIREME_NAMES_48 TRIREME_NAMES_40 "," TRIREME_NAMES(40, 41, 42, 43, 44, 45, 46, 47)
 #define TRIREME_NAMES_64 \
   TRIREME_NAMES_48 "," TRIREME_NAMES(48, 49, 50, 51, 52, 53, 54, 55) "," TRIREME_NAMES(56, 57, 58, 59, 60, 61, 62, 63)
-#define TRIREME_NAMES_96                                                                                                     \
-  TRIREME_NAMES_64                                                                                                           \
-      "," TRIREME_NAMES(64, 65, 66, 67, 68, 69, 70, 71) "," TRIREME_NAMES(72, 73, 74, 75, 76, 77, 78, 79) "," TRIREME_NAMES( \
-          80, 81, 82, 83, 84, 85, 86, 87) "," TRIREME_NAMES(88, 89, 90, 91, 92, 93, 94, 95)
+#define TRIREME_NAMES_96                                                                                                 \
+  TRIREME_NAMES_64                                                                                                       \
+  "," TRIREME_NAMES(64, 65, 66, 67, 68, 69, 70, 71) "," TRIREME_NAMES(72, 73, 74, 75, 76, 77, 78, 79) "," TRIREME_NAMES( \
+      80, 81, 82, 83, 84, 85, 86, 87) "," TRIREME_NAMES(88, 89, 90, 91, 92, 93, 94, 95)
 #define TRIREME_NAMES_128                                                                          \
   TRIREME_NAMES_96 "," TRIREME_NAMES(96, 97, 98, 99, 100, 101, 102, 103) "," TRIREME_NAMES(        \
       104, 105, 106, 107, 108, 109, 110, 111) "," TRIREME_NAMES(112, 113, 114, 115, 116, 117, 118, \
