@@ -56,7 +56,31 @@
   X(gemm_row_sums_no_barrier, "the bias gradient is read before all warps wrote theirs")       \
   X(gemm_fp32_no_barrier, "fp32 tiles are read before all threads stored theirs")
 
-#define TRIREME_BUGS(X) TRIREME_BUGS_ROWS(X) TRIREME_BUGS_LAYER_NORM(X) TRIREME_BUGS_TILE(X) TRIREME_BUGS_GEMM(X)
+// attention_backward*, and the dropout of fragments in attention.cuh
+#define TRIREME_BUGS_ATTENTION_BACKWARD(X)                                                   \
+  X(attention_backward_no_delta, "dS is P dP")                                               \
+  X(attention_backward_short_delta, "delta forgets the head's last elements")                \
+  X(attention_backward_no_mask, "keys behind the query count")                               \
+  X(attention_backward_not_itself, "a position does not see itself")                         \
+  X(attention_backward_undropped, "dP does not pass through the dropout")                    \
+  X(attention_backward_mask_layout, "transposed scores take the mask of straight ones")      \
+  X(attention_backward_mask_lanes, "lanes keep the mask that their neighbours should have")  \
+  X(attention_backward_no_scale, "the gradients of queries and keys are not scaled")         \
+  X(attention_backward_first_tile, "keys begin one tile of queries too late")                \
+  X(attention_backward_row_bound, "a gradient past the sequence's end is written")           \
+  X(attention_backward_no_commit, "copies are never committed")                              \
+  X(attention_backward_no_barrier, "a warp uses what others have not waited for")            \
+  X(attention_backward_stage_in_use, "a stage is filled while it is read")                   \
+  X(attention_backward_fp32_no_barrier, "P and dS are read before all have written theirs")  \
+  X(attention_backward_fp32_no_second_barrier, "a tile is overwritten while others read it") \
+  X(attention_backward_fp32_last_keys, "queries forget the keys of the diagonal's tile")
+
+#define TRIREME_BUGS(X)      \
+  TRIREME_BUGS_ROWS(X)       \
+  TRIREME_BUGS_LAYER_NORM(X) \
+  TRIREME_BUGS_TILE(X)       \
+  TRIREME_BUGS_GEMM(X)       \
+  TRIREME_BUGS_ATTENTION_BACKWARD(X)
 
 namespace trireme::kernels::cuda {
 

@@ -9,12 +9,14 @@
 
 namespace trireme::kernels::cuda {
 
-/// Byte of a chunk of a row. Eight rows that follow each other, at one chunk, lie in eight different places of 16 within 128
-/// bytes: rows that begin at the same one (every 8 / together-th) xor their chunk with different numbers.
+/// Byte of chunk `chunk` of a row, or, for odd = 1, of the next one of an even `chunk`. Eight rows that follow each other, at one
+/// chunk, lie in eight different places of 16 within 128 bytes: rows that begin at the same one (every 8 / together-th) xor their
+/// chunk with different numbers. What depends on the lane stands apart from `chunk`: fewer addresses, fewer registers.
 template <int chunks>
-__device__ __forceinline__ int place(int row, int chunk) {
+__device__ __forceinline__ int place(int row, int chunk, int odd = 0) {
   constexpr int together = chunks % 8 == 0 ? 8 : chunks % 4 == 0 ? 4 : chunks % 2 == 0 ? 2 : 1;
-  return (row * chunks + (chunk ^ (row / (8 / together) % together))) * 16;
+  const int of_lane = (row / (8 / together) % together ^ odd);
+  return row * chunks * 16 + chunk / together * together * 16 + (of_lane ^ chunk % together) * 16;
 }
 
 /// Rows first .. first + height - 1, columns from .. from + 8 chunks - 1 of a matrix [rows, columns] whose rows are `stride`
@@ -23,8 +25,9 @@ __device__ __forceinline__ int place(int row, int chunk) {
 template <int height, int chunks, int threads, bool aligned, class T>
 __device__ __forceinline__ void fetch_tile(unsigned char* tile, const T* matrix, std::int64_t stride, int first, int rows,
                                            int from, int columns) {
-#pragma unroll(aligned ? 8 : 1)  // what is loaded at once when not aligned takes many registers
-  for (int i = 0; i < (height * chunks + threads - 1) / threads; ++i) {
+  constexpr int steps = (height * chunks + threads - 1) / threads;
+#pragma unroll(aligned&& steps <= 2 ? steps : 1)  // more would keep the addresses, or what was loaded, of all in registers
+  for (int i = 0; i < steps; ++i) {
     const int n = i * threads + static_cast<int>(threadIdx.x), row = first + n / chunks, column = from + n % chunks * 8;
     if (height * chunks % threads != 0 && n >= height * chunks) break;
     const bool inside = (row < rows || TRIREME_BUG(tile_row_bound)) && column < columns;
@@ -43,11 +46,11 @@ __device__ __forceinline__ void fetch_tile(unsigned char* tile, const T* matrix,
   }
 }
 
-/// Operand A [16, 16]: rows row .. row + 15, columns 8 chunk .. 8 chunk + 15 of a tile
+/// Operand A [16, 16]: rows row .. row + 15, columns 8 chunk .. 8 chunk + 15 of a tile; chunk is even
 template <int chunks>
 __device__ __forceinline__ void load_a(std::uint32_t (&a)[4], const unsigned char* tile, int row, int chunk) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  ptx::ldmatrix(a, tile + place<chunks>(row + lane % 16, chunk + lane / 16));
+  ptx::ldmatrix(a, tile + place<chunks>(row + lane % 16, chunk, lane / 16));
   if (TRIREME_BUG(tile_fragments_swapped)) {
     const std::uint32_t second = a[1];
     a[1] = a[2];
@@ -59,7 +62,7 @@ __device__ __forceinline__ void load_a(std::uint32_t (&a)[4], const unsigned cha
 template <int chunks>
 __device__ __forceinline__ void load_a_transposed(std::uint32_t (&a)[4], const unsigned char* tile, int row, int chunk) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  ptx::ldmatrix_transposed(a, tile + place<chunks>(row + lane / 16 * 8 + lane % 8, chunk + lane / 8 % 2));
+  ptx::ldmatrix_transposed(a, tile + place<chunks>(row + lane / 16 * 8 + lane % 8, chunk, lane / 8 % 2));
 }
 
 /// Two operands B [16, 8], side by side, = S^T of S [16, 16]: rows row .. row + 15 (B's columns), columns 8 chunk .. 8 chunk + 15
@@ -67,7 +70,7 @@ template <int chunks>
 __device__ __forceinline__ void load_b(std::uint32_t (&left)[2], std::uint32_t (&right)[2], const unsigned char* tile, int row,
                                        int chunk) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const void* from = tile + place<chunks>(row + lane / 16 * 8 + lane % 8, chunk + lane / 8 % 2);
+  const void* from = tile + place<chunks>(row + lane / 16 * 8 + lane % 8, chunk, lane / 8 % 2);
   std::uint32_t r[4];
   if (TRIREME_BUG(tile_transposed))
     ptx::ldmatrix_transposed(r, from);
@@ -76,13 +79,13 @@ __device__ __forceinline__ void load_b(std::uint32_t (&left)[2], std::uint32_t (
   left[0] = r[0], left[1] = r[1], right[0] = r[2], right[1] = r[3];
 }
 
-/// Two operands B [16, 8], side by side: rows row .. row + 15, columns 8 chunk .. 8 chunk + 15 of a tile
+/// Two operands B [16, 8], side by side: rows row .. row + 15, columns 8 chunk .. 8 chunk + 15 of a tile; chunk is even
 template <int chunks>
 __device__ __forceinline__ void load_b_transposed(std::uint32_t (&left)[2], std::uint32_t (&right)[2], const unsigned char* tile,
                                                   int row, int chunk) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   std::uint32_t r[4];
-  ptx::ldmatrix_transposed(r, tile + place<chunks>(row + lane % 16, chunk + lane / 16));
+  ptx::ldmatrix_transposed(r, tile + place<chunks>(row + lane % 16, chunk, lane / 16));
   left[0] = r[0], left[1] = r[1], right[0] = r[2], right[1] = r[3];
 }
 

@@ -8,6 +8,7 @@
 #include <gtest/gtest-spi.h>
 
 #include "kernels/cuda/bugs.h"
+#include "validation/unit/simt_attention_backward_cases.h"
 #include "validation/unit/simt_fixture.h"
 #include "validation/unit/simt_gemm_cases.h"
 #include "validation/unit/simt_layer_norm_cases.h"
@@ -27,6 +28,10 @@ bool gemm_is_right() {
          weight_gradient_is_right<bf16>({40, 136, 24}, true) && linear_is_right<float>({9, 35, 21}, true) &&
          linear_is_right<bf16>({2100, 8, 8}, true);
 }
+bool attention_gradients_are_right() {
+  return attention_backward_is_right<bf16>({{70, 1, 0}, 1, 64, 1}, 0.2f) &&
+         attention_backward_is_right<float>({{35, 1, 0}, 1, 9, 0}, 0);
+}
 
 struct Mutant {
   int bug;
@@ -43,6 +48,7 @@ const Table tables[] = {
     {"layer norm", layer_norm_is_right, {TRIREME_BUGS_LAYER_NORM(TRIREME_MUTANT)}},
     {"tiles", gemm_is_right, {TRIREME_BUGS_TILE(TRIREME_MUTANT)}},
     {"matrix products", gemm_is_right, {TRIREME_BUGS_GEMM(TRIREME_MUTANT)}},
+    {"attention backward", attention_gradients_are_right, {TRIREME_BUGS_ATTENTION_BACKWARD(TRIREME_MUTANT)}},
 #undef TRIREME_MUTANT
 };
 
@@ -83,7 +89,7 @@ void expect_caught(const Table& table, const Mutant& mutant) {
     orders += fmt::format(" {:10}", said.empty() ? "-" : said == "wrong values" ? "values" : "report");
     if (!said.empty()) last = said;
   }
-  std::cout << fmt::format("{:28}{}  {}: {}\n", mutant.name, orders, mutant.what, last);
+  std::cout << fmt::format("{:42}{}  {}: {}\n", mutant.name, orders, mutant.what, last);
   EXPECT_GT(caught, 0) << mutant.name << ": " << mutant.what;
 }
 
