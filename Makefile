@@ -69,6 +69,10 @@ test-sanitize: deps  ## the tests under address and undefined-behaviour sanitize
 	@$(if $(in_simt),$(MAKE) $(jobs) --no-print-directory SAN=thread $(in_simt:$B/%=build/tsan/%))
 	@TRIREME_SMALL=1 MPIEXEC="$(MPIEXEC)" validation/unit/run.sh $(in_simt:$B/%=build/asan-ubsan/%) $(in_simt:$B/%=build/tsan/%) \
 	  $(others:$B/%=build/asan-ubsan/%)
+mutations: deps  ## bugs planted into the CUDA kernels: which build finds which, in which order of threads
+	@for san in "" address,undefined thread; do $(MAKE) $(jobs) --no-print-directory SAN=$$san mutation-check 2>&1 || exit 1; done
+mutation-check: $B/test/simt_mutations.np1
+	@TRIREME_SMALL=1 $< >$B/mutations 2>/dev/null; status=$$?; grep -v '^\[' $B/mutations; exit $$status
 validate: deps  ## every reference case on several layouts, and invariants; one table; JUNIT=file writes it for CI too
 	@$(MAKE) $(jobs) --no-print-directory build $B/validate
 	@$B/validate $B/trireme "$(MPIEXEC)" $(JUNIT)
@@ -127,6 +131,6 @@ $B/bench/%: $B/validation/bench/%.o $B/libtrireme.a
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ $(LIBS)
 FORCE:
-.PHONY: help deps build run test test-long test-sanitize validate bench cuda-check lint format clean FORCE
+.PHONY: help deps build run test test-long test-sanitize mutations mutation-check validate bench cuda-check lint format clean FORCE
 .SECONDARY:
 -include $(shell find $B -name '*.d' 2>/dev/null)
