@@ -31,7 +31,6 @@
 
 // gemm*.cuh, gemm*.cu, gelu.cuh
 #define TRIREME_BUGS_GEMM(X)                                                                   \
-  TRIREME_BUGS_GEMM_RACES(X)                                                                   \
   X(gemm_column_bound, "columns past the result's end are written")                            \
   X(gemm_row_bound, "rows past the result's end are written")                                  \
   X(gemm_no_commit, "copies are never committed")                                              \

@@ -96,7 +96,7 @@ std::string verdict_in_child(const Table& table) {
     std::fclose(said);
     _exit(0);
   }
-  close(ends[1]);
+  ::close(ends[1]);
   std::string line, last = "ended without a word";
   for (char c; read(ends[0], &c, 1) == 1; line += c)
     if (c == '\n') {
@@ -104,7 +104,7 @@ std::string verdict_in_child(const Table& table) {
         if (const auto at = line.find(mark); at != line.npos) last = line.substr(at + (mark[0] == 'v' ? mark.size() : 0));
       line.clear();
     }
-  close(ends[0]);
+  ::close(ends[0]);
   waitpid(child, nullptr, 0);
   return last;
 }
