@@ -84,6 +84,11 @@ bench: deps  ## rates of matrix products, of each kernel, of a whole step, in on
 	$(MPIEXEC) -n 2 $B/bench/save build
 cuda-check:  ## compile each CUDA kernel by nvcc for sm_80 and sm_90; warnings, spills and stack are faults; a table of registers
 	@CUDA_HOME=$(CUDA_HOME) validation/gpu/compile.sh $B/cuda $(kernels)
+gpu:  ## on a machine with a GPU: the instruction wrappers' micro-kernels natively, against the simulator's dumps
+	@mkdir -p build/gpu
+	@$(strip $(CUDA_HOME))/bin/nvcc -std=c++20 -O3 -Isrc -I. -DTRIREME_CUDA -gencode arch=compute_80,code=sm_80 \
+	  -gencode arch=compute_90,code=[sm_90,compute_90] -o build/gpu/conformance validation/gpu/conformance.cpp kernels/cuda/conformance.cu
+	@build/gpu/conformance build/gpu
 lint: deps  ## format, what may include what, every header by itself
 	@MPICXX="$(MPICXX)" FLAGS="$(FLAGS)" .ci/lint
 format:  ## rewrite the sources in the project's format
@@ -131,6 +136,6 @@ $B/bench/%: $B/validation/bench/%.o $B/libtrireme.a
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ $(LIBS)
 FORCE:
-.PHONY: help deps build run test test-long test-sanitize mutations mutation-check validate bench cuda-check lint format clean FORCE
+.PHONY: help deps build run test test-long test-sanitize mutations mutation-check validate bench cuda-check gpu lint format clean FORCE
 .SECONDARY:
 -include $(shell find $B -name '*.d' 2>/dev/null)

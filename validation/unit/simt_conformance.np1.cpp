@@ -225,6 +225,7 @@ TEST_P(SimtConformance, EveryWrapperGivesWhatThePtxManualSays) {
   for (const Conformance& c : conformance) {
     const Expectation& expected = expectations().at(c.name);
     ASSERT_EQ(expected.in.size(), c.in) << c.name;
+    EXPECT_EQ(as_text(expected.in), as_text(kept(c.name + std::string(".in")))) << c.name << ": what a GPU is given";
     DeviceBuffer<std::uint32_t> in(expected.in), out(c.out);
     c.run(in.data(), out.data(), nullptr);
     EXPECT_EQ(as_text(out.values()), as_text(expected.out)) << c.name;
