@@ -120,6 +120,10 @@ $B/test/simt_%.np1: $B/validation/unit/simt_%.np1.o $B/libsimt.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ -lgtest -lgtest_main $(LIBS)
+$B/test/simt_%: $B/validation/unit/simt_%.o $B/libtrireme.a $B/libsimt.a
+	$(call say,link,$@)
+	@mkdir -p $(@D)
+	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ -lgtest $(LIBS)
 $B/test/%.np1: $B/validation/unit/%.np1.o $B/libtrireme.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)

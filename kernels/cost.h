@@ -101,6 +101,8 @@ constexpr Cost adamw(std::int64_t elements, std::int64_t width = 4) {
   return moves(width == 4 ? 0 : elements, 7 * elements, width);
 }
 constexpr Cost add(std::int64_t elements) { return moves(0, 3 * elements, 4); }
+/// Between fp32 and a type of `width` bytes
+constexpr Cost cast(std::int64_t elements, std::int64_t width) { return moves(elements, elements, width); }
 constexpr Cost squared_norm(std::int64_t elements) { return moves(0, elements, 4); }
 constexpr Cost sum(std::int64_t elements) { return moves(0, elements, 4); }
 constexpr Cost non_finite_count(std::int64_t elements) { return moves(0, elements, 4); }

@@ -4,23 +4,60 @@
 
 // One table for each file of kernels: X(name, what is wrong)
 
-// dropout.cuh, row.cuh; noticed by the checks of layer norm
-#define TRIREME_BUGS_ROWS(X)                                     \
-  X(dropout_not_scaled, "what dropout keeps is not scaled")      \
-  X(row_sum_half_tree, "a warp's sum starts at a distance of 8") \
+// dropout.cuh, row.cuh, fold.cuh; noticed by the checks of layer norm
+#define TRIREME_BUGS_ROWS(X)                                                            \
+  X(dropout_one_group, "the second four columns of a piece take the first four's mask") \
+  X(fold_no_barrier, "the second stage reads before all have written")                  \
+  X(fold_overwrites, "weight gradients are written, not accumulated")                   \
+  X(dropout_not_scaled, "what dropout keeps is not scaled")                             \
+  X(row_sum_half_tree, "a warp's sum starts at a distance of 8")                        \
   X(row_sum_no_barrier, "a block's sum is read before all warps wrote theirs")
 
 #define TRIREME_BUGS_LAYER_NORM(X)                                                               \
-  X(layer_norm_one_group, "the second four columns of a piece take the first four's mask")       \
   X(layer_norm_row_bound, "a row is read one piece too far")                                     \
   X(layer_norm_counts_padding, "the variance counts what lies past the row's end")               \
   X(layer_norm_same_parts, "the second sum reuses memory that others still read")                \
   X(layer_norm_always_aligned, "16-byte accesses to rows that do not begin at a multiple of 16") \
+  X(layer_norm_rounded_mean, "deviations keep what the mean was rounded by")                     \
   X(layer_norm_sums_not_zeroed, "the weight gradients' sums begin with what memory held")        \
   X(layer_norm_last_row, "the backward pass forgets the last row")                               \
   X(layer_norm_parity, "the sums of two rows share memory")                                      \
-  X(layer_norm_fold_no_barrier, "the second stage reads before all have written")                \
-  X(layer_norm_overwrites, "weight gradients are written, not accumulated")
+  X(layer_norm_long_not_scaled, "dgain of a long row lacks rstd")
+
+// columns.cuh too
+#define TRIREME_BUGS_RESIDUAL(X)                                                               \
+  X(residual_bias_not_dropped, "the bias does not go through dropout")                         \
+  X(residual_dbias_of_dy, "the bias gradient sums dy, not dx")                                 \
+  X(residual_always_aligned, "16-byte accesses to rows that do not begin at a multiple of 16") \
+  X(columns_no_barrier, "sums of a column are read before all have written")                   \
+  X(columns_one_row_less, "one of a block's eight sums of a column is forgotten")              \
+  X(columns_row_bound, "a row past the last one is summed")
+
+#define TRIREME_BUGS_CROSS_ENTROPY(X)                                                        \
+  X(cross_entropy_global_target, "the target is taken for a column of the range")            \
+  X(cross_entropy_padding_target, "another range's target is taken for padding of this one") \
+  X(cross_entropy_from_zero, "the maximum is never below 0")                                 \
+  X(cross_entropy_padding_counts, "padding beside valid logits counts in the maximum")       \
+  X(cross_entropy_no_barrier, "the maximum is taken before all warps wrote theirs")          \
+  X(cross_entropy_sums_rounded, "what is summed is rounded first")
+
+// flat.cuh too
+#define TRIREME_BUGS_OPTIMIZER(X)                                                              \
+  X(flat_rest, "what is left of a buffer beside whole quads is not written")                   \
+  X(adamw_square_not_scaled, "the second moment takes the gradient before it is unscaled")     \
+  X(adamw_epsilon_inside, "epsilon stands under the root")                                     \
+  X(adamw_old_copy, "the copy has the weights before the step")                                \
+  X(adamw_always_aligned, "16-byte accesses to buffers that do not begin at a multiple of 16") \
+  X(sums_square_in_fp32, "squares are rounded to fp32")
+
+#define TRIREME_BUGS_EMBEDDING(X)                                                        \
+  X(embedding_padding_token, "tokens of the next range get this one's padding")          \
+  X(embedding_position_of_sample, "a row takes the position of its sample's number")     \
+  X(embedding_sort_no_barrier, "keys are replaced while others still compare with them") \
+  X(embedding_sort_ties, "equal tokens are sorted to one place")                         \
+  X(embedding_first_batch, "a token's rows after the first eight are forgotten")         \
+  X(embedding_every_row, "each of a token's rows is taken for the first one")            \
+  X(embedding_overwrites, "gradients are written, not accumulated")
 
 // tile.cuh; noticed by the checks of matrix products
 #define TRIREME_BUGS_TILE(X)                                             \
@@ -56,10 +93,35 @@
   X(gemm_row_sums_no_barrier, "the bias gradient is read before all warps wrote theirs")       \
   X(gemm_fp32_no_barrier, "fp32 tiles are read before all threads stored theirs")
 
-// attention_backward*, and the dropout of fragments in attention.cuh
-/// Right in every order that the simulator has, wrong by CUDA's rules: for ThreadSanitizer to find
+// gemm_tensor.cu: right in every order that the simulator has, wrong by CUDA's rules: for ThreadSanitizer to find
 #define TRIREME_BUGS_GEMM_RACES(X) X(gemm_vote_for_barrier, "lanes meet in a vote, which orders no memory")
 
+// attention.cu
+#define TRIREME_BUGS_ATTENTION(X)                                                       \
+  X(attention_no_commit, "copies of keys and values are never committed")               \
+  X(attention_waits_too_little, "the wait leaves the tile that is needed in flight")    \
+  X(attention_no_barrier, "a warp uses keys that others have not waited for")           \
+  X(attention_stage_in_use, "a stage is filled while it is read")                       \
+  X(attention_mask_off_by_one, "a query sees one key too many")                         \
+  X(attention_mask_one_row, "the rows 8 below are masked like those above")             \
+  X(attention_maximum_of_half, "the maximum is that of half of the keys")               \
+  X(attention_total_not_scaled, "the sum keeps the scale of an older maximum")          \
+  X(attention_values_not_scaled, "the values' sums keep the scale of an older maximum") \
+  X(attention_scale, "natural scores meet exponentials of base 2")                      \
+  X(attention_fragments_swapped, "two registers of the probabilities change places")    \
+  X(attention_total_of_half, "the sum is that of half of the keys")                     \
+  X(attention_row_bound, "rows past the sequence's end are written")                    \
+  X(attention_dropout_group, "all groups of keys take the first one's mask")            \
+  X(attention_dropout_before_sum, "dropout acts before the sum")
+
+#define TRIREME_BUGS_ATTENTION_FP32(X)                                                \
+  X(attention_fp32_no_barrier, "a warp uses keys that others have not written")       \
+  X(attention_fp32_tile_in_use, "keys are overwritten while another warp reads them") \
+  X(attention_fp32_mask, "a query sees one key too many")                             \
+  X(attention_fp32_not_scaled, "the values' sums keep the scale of an older maximum") \
+  X(attention_fp32_dropout_row, "all warps take the first one's mask")
+
+// attention_backward*, and the dropout of fragments in attention.cuh
 #define TRIREME_BUGS_ATTENTION_BACKWARD(X)                                                   \
   X(attention_backward_no_delta, "dS is P dP")                                               \
   X(attention_backward_short_delta, "delta forgets the head's last elements")                \
@@ -78,11 +140,19 @@
   X(attention_backward_fp32_no_second_barrier, "a tile is overwritten while others read it") \
   X(attention_backward_fp32_last_keys, "queries forget the keys of the diagonal's tile")
 
-#define TRIREME_BUGS(X)      \
-  TRIREME_BUGS_ROWS(X)       \
-  TRIREME_BUGS_LAYER_NORM(X) \
-  TRIREME_BUGS_TILE(X)       \
-  TRIREME_BUGS_GEMM(X) TRIREME_BUGS_GEMM_RACES(X) TRIREME_BUGS_ATTENTION_BACKWARD(X)
+#define TRIREME_BUGS(X)          \
+  TRIREME_BUGS_ROWS(X)           \
+  TRIREME_BUGS_LAYER_NORM(X)     \
+  TRIREME_BUGS_RESIDUAL(X)       \
+  TRIREME_BUGS_CROSS_ENTROPY(X)  \
+  TRIREME_BUGS_OPTIMIZER(X)      \
+  TRIREME_BUGS_EMBEDDING(X)      \
+  TRIREME_BUGS_TILE(X)           \
+  TRIREME_BUGS_GEMM(X)           \
+  TRIREME_BUGS_GEMM_RACES(X)     \
+  TRIREME_BUGS_ATTENTION(X)      \
+  TRIREME_BUGS_ATTENTION_FP32(X) \
+  TRIREME_BUGS_ATTENTION_BACKWARD(X)
 
 namespace trireme::kernels::cuda {
 

@@ -47,4 +47,31 @@ __device__ __forceinline__ void dropout_factors(const DropoutMask& mask, std::ui
   factors[3] = c3 >= mask.threshold ? scale : 0.0f;
 }
 
+/// The masks of the rows of a [s, b, h] activation
+struct RowMasks {
+  DropoutMask mask;
+  std::int64_t first;  // position of row 0
+  unsigned batch;
+};
+
+inline RowMasks masks_of(const Rows& rows, const Dropout& dropout) {
+  return {mask_of(dropout), rows.first, static_cast<unsigned>(rows.batch)};
+}
+
+/// factors of columns column, column + 1 ... of a row of `columns`; column is a multiple of 4
+template <int size>
+__device__ __forceinline__ void row_factors(const RowMasks& masks, unsigned row, int columns, int column,
+                                            float (&factors)[size]) {
+  const std::int64_t groups = (columns + 3) / 4, position = masks.first + row / masks.batch;
+#pragma unroll
+  for (int j = 0; j < size; j += 4) {
+    float four[4] = {1, 1, 1, 1};
+    const int group = (column + (TRIREME_BUG(dropout_one_group) ? 0 : j)) / 4;
+    if (masks.mask.threshold > 0)
+      dropout_factors(masks.mask, row % masks.batch, static_cast<std::uint64_t>(position * groups + group), four);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) factors[j + k] = four[k];
+  }
+}
+
 }  // namespace trireme::kernels::cuda

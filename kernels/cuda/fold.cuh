@@ -1,29 +1,39 @@
-// The second stage of weight gradients: sums over what blocks left, always in the same order.
+// The second stage of sums over rows: sums over what blocks left, always in the same order.
 #pragma once
 
 #include <cstdint>
 
 #include "kernels/cuda/bugs.h"
-#include "kernels/cuda/ptx.cuh"
+#include "kernels/cuda/stream.h"
+#include "kernels/cuda/views.h"
 
 namespace trireme::kernels::cuda {
 
 constexpr int fold_columns = 32, fold_rows = 8;
 
-/// dgain, dbias += parts [blocks, 2, hidden] summed over blocks: eight partial sums a column, then those
+/// first, second [columns] += parts [blocks, 1 or 2, columns] summed over blocks: eight partial sums a column, then those.
+/// second: null when parts has one sum a column
 static __global__ void __launch_bounds__(fold_columns* fold_rows)
-    fold_parts(const float* parts, int blocks, int hidden, float* dgain, float* dbias) {
+    fold_parts(const float* parts, int blocks, std::int64_t columns, float* first, float* second) {
   TRIREME_SHARED(float, sums, fold_columns* fold_rows);
-  const int column = static_cast<int>(blockIdx.x * fold_columns + threadIdx.x);
+  const std::int64_t width = (second != nullptr ? 2 : 1) * columns;
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * fold_columns + threadIdx.x;
   float sum = 0;
-  for (int b = static_cast<int>(threadIdx.y); b < blocks && column < 2 * hidden; b += fold_rows)
-    sum += ptx::load<float>(parts + 2 * static_cast<std::int64_t>(b) * hidden + column);
+  for (int b = static_cast<int>(threadIdx.y); b < blocks && column < width; b += fold_rows)
+    sum += ptx::load<float>(parts + b * width + column);
   sums[threadIdx.y * fold_columns + threadIdx.x] = sum;
-  if (!TRIREME_BUG(layer_norm_fold_no_barrier)) __syncthreads();
-  if (threadIdx.y > 0 || column >= 2 * hidden) return;
+  if (!TRIREME_BUG(fold_no_barrier)) __syncthreads();
+  if (threadIdx.y > 0 || column >= width) return;
   for (int r = 1; r < fold_rows; ++r) sum += sums[r * fold_columns + threadIdx.x];
-  float* to = column < hidden ? dgain + column : dbias + (column - hidden);
-  ptx::store(to, (TRIREME_BUG(layer_norm_overwrites) ? 0 : ptx::load<float>(to)) + sum);
+  float* to = column < columns ? first + column : second + (column - columns);
+  ptx::store(to, (TRIREME_BUG(fold_overwrites) ? 0 : ptx::load<float>(to)) + sum);
+}
+
+inline void launch_fold(const float* parts, std::int64_t blocks, std::int64_t columns, float* first, float* second,
+                        Stream stream) {
+  const unsigned grid = blocks_of((second != nullptr ? 2 : 1) * columns, fold_columns);
+  TRIREME_LAUNCH(fold_parts, dim3(grid), dim3(fold_columns, fold_rows), 0, stream, parts, static_cast<int>(blocks), columns,
+                 first, second);
 }
 
 }  // namespace trireme::kernels::cuda

@@ -2,13 +2,14 @@
 // or fp32, that of x; mean, rstd, dgain and dbias are fp32. flops and bytes: cost.h, of the same names.
 #pragma once
 
+#include "kernels/cost.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/kernels.h"
 
 namespace trireme::kernels::cuda {
 
-/// The longest row: two fp32 sums an element must fit into shared memory in the backward pass
-constexpr std::int64_t layer_norm_limit = 28672;  // longer ones are a std::invalid_argument
+/// The longest row, so that a column has 32 bits; longer ones are a std::invalid_argument
+constexpr std::int64_t layer_norm_limit = std::int64_t{1} << 30;
 
 void layer_norm(std::int64_t rows, std::int64_t hidden, View x, View gain, View bias, View y, View mean, View rstd,
                 Stream stream);
@@ -19,6 +20,10 @@ void residual_layer_norm(Rows rows, std::int64_t hidden, View x, View linear_bia
 
 /// fp32 elements that layer_norm_backward needs as scratch
 std::int64_t layer_norm_scratch(std::int64_t rows, std::int64_t hidden);
+
+/// What layer_norm_backward moves: beside cost.h's the parts of the weight gradients, and for rows too long for shared memory dy
+/// and x a second time
+cost::Cost layer_norm_backward_cost(std::int64_t rows, std::int64_t hidden, std::int64_t width);
 
 /// Deterministic: the order of the weight gradients' sums follows from the shape alone.
 void layer_norm_backward(std::int64_t rows, std::int64_t hidden, View dy, View x, View gain, View mean, View rstd, View dresidual,

@@ -53,8 +53,8 @@ struct Row {
 
 /// Sums of n values over the block, to every thread, always in the same order. parts [n, row_warps] is shared memory that no
 /// thread may still read from an earlier sum.
-template <int n>
-__device__ __forceinline__ void block_sum(float (&value)[n], float* parts) {
+template <int n, class V>
+__device__ __forceinline__ void block_sum(V (&value)[n], V* parts) {
   const int warp = static_cast<int>(threadIdx.x) / 32, warps = static_cast<int>(blockDim.x) / 32;
 #pragma unroll
   for (int i = 0; i < n; ++i) {
@@ -71,6 +71,14 @@ __device__ __forceinline__ void block_sum(float (&value)[n], float* parts) {
   }
 }
 
+/// Threads for a row of `columns` elements, each with as many pieces as the others, in whole warps
+template <class T>
+int threads_of_row(std::int64_t columns, int rounds = 0) {
+  const std::int64_t all = (columns + Piece<T>::size - 1) / Piece<T>::size;
+  const std::int64_t turns = rounds > 0 ? rounds : (all + row_threads - 1) / row_threads;
+  return static_cast<int>(((all + turns - 1) / turns + 31) / 32 * 32);
+}
+
 /// Calls work(pieces, aligned, threads), the first two as std::integral_constant, for rows of `columns` elements: up to four
 /// pieces a thread are kept in registers. Longer rows, and rows that are not `aligned`, are read again: 0 pieces.
 template <class T, class Work>
@@ -78,7 +86,7 @@ void with_row_shape(std::int64_t columns, bool aligned, const Work& work) {
   const auto all = static_cast<int>((columns + Piece<T>::size - 1) / Piece<T>::size);
   int rounds = (all + row_threads - 1) / row_threads;
   if (rounds == 3 && aligned) rounds = 4;
-  const int threads = ((all + rounds - 1) / rounds + 31) / 32 * 32;
+  const int threads = threads_of_row<T>(columns, rounds);
   if (!aligned)
     work(std::integral_constant<int, 0>{}, std::false_type{}, threads);
   else if (rounds == 1)

@@ -11,6 +11,8 @@ namespace trireme::kernels::cuda {
 
 template <class T>
 constexpr DType dtype_of() {
+  if (std::is_same_v<T, std::int32_t>) return DType::int32;
+  if (std::is_same_v<T, double>) return DType::fp64;
   return std::is_same_v<T, bf16> ? DType::bf16 : std::is_same_v<T, fp16> ? DType::fp16 : DType::fp32;
 }
 
@@ -37,6 +39,18 @@ void with_type(DType type, const Work& work) {
   }
 }
 
-inline bool aligned16(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
+/// Calls work(std::true_type{}) or work(std::false_type{}).
+template <class Work>
+void with_flag(bool flag, const Work& work) {
+  flag ? work(std::true_type{}) : work(std::false_type{});
+}
+
+template <class... Pointers>
+bool aligned16(const Pointers*... p) {
+  return ((reinterpret_cast<std::uintptr_t>(p) % 16 == 0) && ...);
+}
+
+/// How many blocks of `each` cover n
+inline unsigned blocks_of(std::int64_t n, std::int64_t each) { return static_cast<unsigned>((n + each - 1) / each); }
 
 }  // namespace trireme::kernels::cuda

@@ -71,11 +71,11 @@ std::unique_ptr<kernels::Kernels> make_kernels(const config::Model& model, int t
 bool StepResult::finite() const { return std::isfinite(loss) && std::isfinite(gradient_norm); }
 
 Trainer::Trainer(const config::Config& config, int threads, grid::World& world, Sources sources, const Origin& origin,
-                 std::unique_ptr<kernels::Kernels> kernels)
+                 Backend backend)
     : config_(config),
       sources_(std::move(sources)),
-      device_(kernels::make_cpu_device()),
-      kernels_(kernels ? std::move(kernels) : make_kernels(config.model, threads)),
+      device_(backend.device ? std::move(backend.device) : kernels::make_cpu_device()),
+      kernels_(backend.kernels ? std::move(backend.kernels) : make_kernels(config.model, threads)),
       map_(spec::make_stage_map(config.model, config.parallel)),
       channels_(channels_of(config, world.size())),
       training_(make_program(make_schedule(config, config.batch.global, world.size()), channels_)),

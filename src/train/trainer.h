@@ -36,12 +36,18 @@ struct Sources {
 /// The CPU backend, with scratch for the model.
 std::unique_ptr<kernels::Kernels> make_kernels(const config::Model& model, int threads);
 
+/// What computes, and whose memory it is in; what is empty is the CPU's.
+struct Backend {
+  std::unique_ptr<kernels::Device> device;
+  std::unique_ptr<kernels::Kernels> kernels;
+};
+
 class Trainer {
  public:
   /// Every rank, with equal arguments that were checked (config/check.h). Makes the grid, then takes all memory, then sets the
-  /// state that `origin` says; what cannot be read is agreed. `kernels`: what computes, by default make_kernels.
+  /// state that `origin` says; what cannot be read is agreed.
   Trainer(const config::Config& config, int threads, grid::World& world, Sources sources, const Origin& origin = {},
-          std::unique_ptr<kernels::Kernels> kernels = nullptr);
+          Backend backend = {});
 
   /// Step `step` >= 0: a pure function of the weights, the optimizer's state and the step's number. Every rank; all return the
   /// same. When the result is not finite the weights have not been updated.

@@ -46,7 +46,7 @@ double work_seconds(grid::World& world) {
 
 void measure(grid::World& world, const Case& c, const std::string& folder) {
   const config::Config config = configuration(c, world.size());
-  train::Trainer trainer = test::make_trainer(world, config, std::make_unique<bench::SleepingKernels>());
+  train::Trainer trainer = test::make_trainer(world, config, {nullptr, std::make_unique<bench::SleepingKernels>()});
   train::Tracer tracer(world, config, "", folder);
   step_seconds(trainer, world, 0);
   double seconds = 1e300, work = 0, traced = 0;

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "kernels/cost.h"
 #include "kernels/simt/engine.h"
 #include "kernels/simt/memory.h"
 #include "kernels/simt/races.h"
@@ -52,6 +53,14 @@ class SimtTest : public ::testing::TestWithParam<Turn> {
 #define TRIREME_IN_EVERY_ORDER(suite)                                       \
   INSTANTIATE_TEST_SUITE_P(Orders, suite, ::testing::ValuesIn(simt::turns), \
                            [](const auto& test) { return std::string(test.param.name); })
+
+/// What kernels moved since the counters were set to {} is what they declare, within 10 %, and without bank conflicts.
+inline void expect_moved(const kernels::cost::Cost& declared, const char* what) {
+  const auto moved = static_cast<double>(counters().moved_read + counters().moved_written);
+  EXPECT_NEAR(moved / declared.bytes, 1, 0.1) << what;
+  EXPECT_EQ(counters().bank_conflicts, 0u) << what;
+  counters() = {};
+}
 
 /// Runs a kernel without arguments.
 template <class Kernel>

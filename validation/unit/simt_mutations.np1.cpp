@@ -13,9 +13,14 @@
 
 #include "kernels/cuda/bugs.h"
 #include "validation/unit/simt_attention_backward_cases.h"
+#include "validation/unit/simt_attention_cases.h"
+#include "validation/unit/simt_cross_entropy_cases.h"
+#include "validation/unit/simt_embedding_cases.h"
 #include "validation/unit/simt_fixture.h"
 #include "validation/unit/simt_gemm_cases.h"
 #include "validation/unit/simt_layer_norm_cases.h"
+#include "validation/unit/simt_optimizer_cases.h"
+#include "validation/unit/simt_residual_cases.h"
 
 namespace trireme::simt {
 namespace {
@@ -30,8 +35,15 @@ constexpr bool findings_end_the_program = false;
 
 /// The least shapes that use every part of the kernels; each stops at the first that is wrong.
 bool layer_norm_is_right() {
-  return forward_is_right<float>(2, 33) && forward_is_right<bf16>(3, 1024) && residual_is_right<bf16>({3, 2, 1}, 264, 0.2f) &&
-         backward_is_right<bf16>(50, 520, true);
+  const Reals constant = Tensor<float>(Reals(264, 12345.678)).reals();
+  return forward_is_right<float>(2, 33) && forward_is_right<float>(1, 264, constant) && forward_is_right<bf16>(3, 1024) &&
+         residual_is_right<bf16>({3, 2, 1}, 264, 0.2f) && backward_is_right<bf16>(50, 520, true) &&
+         backward_is_right<bf16>(1, 20488, false);
+}
+bool residual_is_right() {
+  const Dropout dropout{0.2f, 1, 0};
+  return bias_residual_is_right<bf16>({3, 2, 1}, 72, dropout) && bias_residual_is_right<float>({2, 2, 1}, 33, dropout) &&
+         bias_residual_backward_is_right<bf16>({65, 2, 0}, 24, dropout, true);
 }
 bool gemm_is_right() {
   return linear_gelu_is_right<bf16>({70, 200, 72}) && linear_is_right<fp16>({9, 35, 21}, true) &&
@@ -40,9 +52,24 @@ bool gemm_is_right() {
          weight_gradient_is_right<bf16>({40, 136, 24}, true) && linear_is_right<float>({9, 35, 21}, true) &&
          linear_is_right<bf16>({2100, 8, 8}, true);
 }
+bool attention_bf16_is_right() { return attention_is_right<bf16>({{150, 1, 0}, 1, 64, 1}, 0.1f); }
+bool attention_fp32_is_right() { return attention_is_right<float>({{70, 1, 0}, 1, 8, 1}, 0.1f); }
 bool attention_gradients_are_right() {
   return attention_backward_is_right<bf16>({{70, 1, 0}, 1, 64, 1}, 0.2f) &&
          attention_backward_is_right<float>({{35, 1, 0}, 1, 9, 0}, 0);
+}
+bool cross_entropy_is_right() {
+  const Slices slices{{0, 300, 304}, {300, 33, 40}};
+  Reals logits = random_logits<bf16>(slices, 3, 1, -9);
+  logits[299] = -2;  // the largest, in another warp than the first one
+  return losses_are_right<bf16>(slices, logits, {0, 310, 302}) &&
+         losses_are_right<float>({{0, 7, 9}}, random_logits<float>({{0, 7, 9}}, 2), {6, 0});
+}
+bool optimizer_is_right() { return adamw_is_right<bf16>(1030, 0) && adamw_is_right<fp16>(21, 1) && sums_are_right(2051, 0); }
+bool embedding_is_right() {
+  const kernels::VocabularyRange range{10, 5, 8};
+  return embedded_is_right<bf16>({3, 4, 1}, 24, range, true, {}) &&
+         embedding_backward_is_right<bf16>({40, 4, 0}, 24, range, tokens_around(range, 160), true);
 }
 
 struct Mutant {
@@ -59,8 +86,14 @@ const Table tables[] = {
 #define TRIREME_MUTANT(name, what) {static_cast<int>(kernels::cuda::Bug::name), #name, what},
     {"rows", layer_norm_is_right, {TRIREME_BUGS_ROWS(TRIREME_MUTANT)}},
     {"layer norm", layer_norm_is_right, {TRIREME_BUGS_LAYER_NORM(TRIREME_MUTANT)}},
+    {"residual", residual_is_right, {TRIREME_BUGS_RESIDUAL(TRIREME_MUTANT)}},
+    {"cross-entropy", cross_entropy_is_right, {TRIREME_BUGS_CROSS_ENTROPY(TRIREME_MUTANT)}},
+    {"optimizer", optimizer_is_right, {TRIREME_BUGS_OPTIMIZER(TRIREME_MUTANT)}},
+    {"embedding", embedding_is_right, {TRIREME_BUGS_EMBEDDING(TRIREME_MUTANT)}},
     {"tiles", gemm_is_right, {TRIREME_BUGS_TILE(TRIREME_MUTANT)}},
     {"matrix products", gemm_is_right, {TRIREME_BUGS_GEMM(TRIREME_MUTANT)}},
+    {"attention", attention_bf16_is_right, {TRIREME_BUGS_ATTENTION(TRIREME_MUTANT)}},
+    {"attention in fp32", attention_fp32_is_right, {TRIREME_BUGS_ATTENTION_FP32(TRIREME_MUTANT)}},
     {"attention backward", attention_gradients_are_right, {TRIREME_BUGS_ATTENTION_BACKWARD(TRIREME_MUTANT)}},
     {"matrix products", gemm_is_right, {TRIREME_BUGS_GEMM_RACES(TRIREME_MUTANT)}, true},
 #undef TRIREME_MUTANT

@@ -37,10 +37,9 @@ threads = 1
 }
 
 /// Every rank. By default with the CPU's kernels.
-inline train::Trainer make_trainer(grid::World& world, const config::Config& config,
-                                   std::unique_ptr<kernels::Kernels> kernels = nullptr) {
+inline train::Trainer make_trainer(grid::World& world, const config::Config& config, train::Backend backend = {}) {
   return {
-      config, static_cast<int>(config.run.threads), world, train::open_sources(config, world).sources, {}, std::move(kernels)};
+      config, static_cast<int>(config.run.threads), world, train::open_sources(config, world).sources, {}, std::move(backend)};
 }
 
 }  // namespace trireme::test

@@ -1,0 +1,20 @@
+// Launchers of the cross-entropy over a vocabulary range: the operations of kernels.h of these names. logits are bf16, fp16 or
+// fp32, targets int32, all else fp32. flops and bytes: cost.h, of the same names.
+#pragma once
+
+#include "kernels/cuda/stream.h"
+#include "kernels/kernels.h"
+
+namespace trireme::kernels::cuda {
+
+/// Not-a-numbers do not count here: they show in the sums.
+void cross_entropy_maximum(std::int64_t rows, View logits, VocabularyRange range, View maximum, Stream stream);
+
+/// sums are of the exponentials before they are rounded to the type of the logits.
+void cross_entropy_sums(std::int64_t rows, View logits, VocabularyRange range, View targets, View maximum, View sums,
+                        View target_logits, Stream stream);
+
+void cross_entropy_gradient(std::int64_t rows, View logits, VocabularyRange range, View targets, View sums, View target_logits,
+                            float scale, View losses, Stream stream);
+
+}  // namespace trireme::kernels::cuda
