@@ -69,6 +69,10 @@ test-sanitize: deps  ## the tests under address and undefined-behaviour sanitize
 	@$(if $(in_simt),$(MAKE) $(jobs) --no-print-directory SAN=thread $(in_simt:$B/%=build/tsan/%))
 	@TRIREME_SMALL=1 MPIEXEC="$(MPIEXEC)" validation/unit/run.sh $(in_simt:$B/%=build/asan-ubsan/%) $(in_simt:$B/%=build/tsan/%) \
 	  $(others:$B/%=build/asan-ubsan/%)
+mutations: deps  ## bugs planted into the CUDA kernels: which build finds which, in which order of threads
+	@for san in "" address,undefined thread; do $(MAKE) $(jobs) --no-print-directory SAN=$$san mutation-check 2>&1 || exit 1; done
+mutation-check: $B/test/simt_mutations.np1
+	@TRIREME_SMALL=1 $< >$B/mutations 2>/dev/null; status=$$?; grep -v '^\[' $B/mutations; exit $$status
 validate: deps  ## every reference case on several layouts, and invariants; one table; JUNIT=file writes it for CI too
 	@$(MAKE) $(jobs) --no-print-directory build $B/validate
 	@$B/validate $B/trireme "$(MPIEXEC)" $(JUNIT)
@@ -80,6 +84,11 @@ bench: deps  ## rates of matrix products, of each kernel, of a whole step, in on
 	$(MPIEXEC) -n 2 $B/bench/save build
 cuda-check:  ## compile each CUDA kernel by nvcc for sm_80 and sm_90; warnings, spills and stack are faults; a table of registers
 	@CUDA_HOME=$(CUDA_HOME) validation/gpu/compile.sh $B/cuda $(kernels)
+gpu:  ## on a machine with a GPU: the instruction wrappers' micro-kernels natively, against the simulator's dumps
+	@mkdir -p build/gpu
+	@$(strip $(CUDA_HOME))/bin/nvcc -std=c++20 -O3 -Isrc -I. -DTRIREME_CUDA -gencode arch=compute_80,code=sm_80 \
+	  -gencode arch=compute_90,code=[sm_90,compute_90] -o build/gpu/conformance validation/gpu/conformance.cpp kernels/cuda/conformance.cu
+	@build/gpu/conformance build/gpu
 lint: deps  ## format, what may include what, every header by itself
 	@MPICXX="$(MPICXX)" FLAGS="$(FLAGS)" .ci/lint
 format:  ## rewrite the sources in the project's format
@@ -131,6 +140,6 @@ $B/bench/%: $B/validation/bench/%.o $B/libtrireme.a
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ $(LIBS)
 FORCE:
-.PHONY: help deps build run test test-long test-sanitize validate bench cuda-check lint format clean FORCE
+.PHONY: help deps build run test test-long test-sanitize mutations mutation-check validate bench cuda-check gpu lint format clean FORCE
 .SECONDARY:
 -include $(shell find $B -name '*.d' 2>/dev/null)
