@@ -11,11 +11,12 @@ CUDA_ARCHS ?= 80 90a      # not used yet
 NVTX ?=                  # 1: ranges for NVIDIA's profilers; needs CUDA_HOME/include/nvtx3
 V ?=                     # 1: print the commands
 DEBUG ?=                 # 1: build/debug, unoptimised
-SAN ?=                   # address, undefined or thread: build/asan, build/ubsan, build/tsan
+SAN ?=                   # address, undefined, address,undefined or thread: build/asan, ubsan, asan-ubsan, tsan
 T ?=                     # filter of test programs, e.g. T=kernels
 JUNIT ?=                 # file: make validate writes its verdicts there as JUnit XML
 
-variant := $(or $(patsubst address,asan,$(patsubst undefined,ubsan,$(patsubst thread,tsan,$(strip $(SAN))))),$(if $(strip $(DEBUG)),debug,release))
+, := ,
+variant := $(or $(subst $(,),-,$(subst address,asan,$(subst undefined,ubsan,$(subst thread,tsan,$(strip $(SAN)))))),$(if $(strip $(DEBUG)),debug,release))
 B       := build/$(variant)
 hdf5    := $(firstword $(shell for name in hdf5-mpich hdf5; do pkg-config --exists $$name 2>/dev/null && echo $$name; done))
 H5FLAGS := $(if $(strip $(HDF5_HOME)),-I$(strip $(HDF5_HOME))/include,$(shell pkg-config --cflags $(hdf5) 2>/dev/null))
@@ -23,7 +24,8 @@ H5LIBS  := $(if $(strip $(HDF5_HOME)),-L$(strip $(HDF5_HOME))/lib -Wl$(,)-rpath$
 FLAGS   := -std=c++20 -g -fopenmp -Wall -Wextra -Wshadow -Wconversion -Isrc -I. $(H5FLAGS) \
            $(if $(strip $(NVTX)),-DTRIREME_NVTX -isystem $(strip $(CUDA_HOME))/include) \
            $(if $(strip $(DEBUG)),-O0,-O2) $(if $(strip $(ARCH)),-march=$(strip $(ARCH))) \
-           $(if $(strip $(SAN)),-fsanitize=$(strip $(SAN)) -fno-omit-frame-pointer -DTRIREME_NO_CLONES)
+           $(if $(strip $(SAN)),-fsanitize=$(strip $(SAN)) -fno-sanitize-recover=all -fno-omit-frame-pointer -DTRIREME_NO_CLONES) \
+           $(if $(findstring thread,$(SAN)),-DTRIREME_RACES)
 # The kernels' own: sqrt and the like as instructions, so that loops vectorise; this is not fast-math.
 KFLAGS  := $(if $(strip $(DEBUG)),,-O3) -fno-math-errno
 # CUDA sources as the simulator runs them: what a kernel leaves unset is a pattern, not luck.
@@ -35,10 +37,11 @@ kernels := $(wildcard kernels/cuda/*.cu)
 simt    := $(patsubst %.cpp,$B/%.o,$(wildcard kernels/simt/*.cpp kernels/cuda/*.cpp)) $(kernels:%.cu=$B/%.simt.o) $B/kernels/device.o
 tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit/*.np?.cpp))
 chosen  := $(if $(strip $(T)),$(foreach t,$(tests),$(if $(findstring $(strip $(T)),$(notdir $t)),$t)),$(tests))
+in_simt := $(filter $B/test/simt_%,$(chosen))
+others  := $(filter-out $(in_simt),$(chosen))
 benches := $(patsubst validation/bench/%.cpp,$B/bench/%,$(wildcard validation/bench/*.cpp))
 say     = @printf '%-5s %s\n' $(1) $(2)
 Q       := $(if $(strip $(V)),,@)
-, := ,
 jobs    := -j$(shell nproc 2>/dev/null || echo 2)
 
 help:  ## this text
@@ -61,9 +64,15 @@ test: deps  ## build and run the tests; the last line counts them
 	@MPIEXEC="$(MPIEXEC)" validation/unit/run.sh $(chosen)
 test-long:  ## 200 random kills and one at every file operation
 	@TRIREME_LONG=1 TEST_SECONDS=7200 $(MAKE) --no-print-directory test T=resume.
-test-sanitize:  ## the tests under address and undefined-behaviour sanitizers
-	@$(MAKE) --no-print-directory test SAN=address
-	@$(MAKE) --no-print-directory test SAN=undefined
+test-sanitize: deps  ## the tests under address and undefined-behaviour sanitizers, the CUDA kernels' also under ThreadSanitizer; T=simt: these only
+	@$(MAKE) $(jobs) --no-print-directory SAN=address,undefined $(if $(others),build) $(chosen:$B/%=build/asan-ubsan/%)
+	@$(if $(in_simt),$(MAKE) $(jobs) --no-print-directory SAN=thread $(in_simt:$B/%=build/tsan/%))
+	@TRIREME_SMALL=1 MPIEXEC="$(MPIEXEC)" validation/unit/run.sh $(in_simt:$B/%=build/asan-ubsan/%) $(in_simt:$B/%=build/tsan/%) \
+	  $(others:$B/%=build/asan-ubsan/%)
+mutations: deps  ## bugs planted into the CUDA kernels: which build finds which, in which order of threads
+	@for san in "" address,undefined thread; do $(MAKE) $(jobs) --no-print-directory SAN=$$san mutation-check 2>&1 || exit 1; done
+mutation-check: $B/test/simt_mutations.np1
+	@TRIREME_SMALL=1 $< >$B/mutations 2>/dev/null; status=$$?; grep -v '^\[' $B/mutations; exit $$status
 validate: deps  ## every reference case on several layouts, and invariants; one table; JUNIT=file writes it for CI too
 	@$(MAKE) $(jobs) --no-print-directory build $B/validate
 	@$B/validate $B/trireme "$(MPIEXEC)" $(JUNIT)
@@ -75,6 +84,11 @@ bench: deps  ## rates of matrix products, of each kernel, of a whole step, in on
 	$(MPIEXEC) -n 2 $B/bench/save build
 cuda-check:  ## compile each CUDA kernel by nvcc for sm_80 and sm_90; warnings, spills and stack are faults; a table of registers
 	@CUDA_HOME=$(CUDA_HOME) validation/gpu/compile.sh $B/cuda $(kernels)
+gpu:  ## on a machine with a GPU: the instruction wrappers' micro-kernels natively, against the simulator's dumps
+	@mkdir -p build/gpu
+	@$(strip $(CUDA_HOME))/bin/nvcc -std=c++20 -O3 -Isrc -I. -DTRIREME_CUDA -gencode arch=compute_80,code=sm_80 \
+	  -gencode arch=compute_90,code=[sm_90,compute_90] -o build/gpu/conformance validation/gpu/conformance.cpp kernels/cuda/conformance.cu
+	@build/gpu/conformance build/gpu
 lint: deps  ## format, what may include what, every header by itself
 	@MPICXX="$(MPICXX)" FLAGS="$(FLAGS)" .ci/lint
 format:  ## rewrite the sources in the project's format
@@ -86,10 +100,11 @@ clean:  ## remove build/
 $B/flags: FORCE
 	@mkdir -p $B; echo '$(MPICXX) $(FLAGS) $(KFLAGS) $(SIMTFLAGS) $(LIBS)' > $@.new; cmp -s $@.new $@ || cp $@.new $@
 $B/kernels/%.o: FLAGS += $(KFLAGS)
+$B/kernels/simt/%.o: not_here := -fsanitize=thread# The simulator says itself what threads do to each other's memory.
 $B/%.o: %.cpp $B/flags
 	$(call say,c++,$<)
 	@mkdir -p $(@D)
-	$(Q)$(MPICXX) $(FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(MPICXX) $(filter-out $(not_here),$(FLAGS)) -MMD -MP -c -o $@ $<
 $B/%.simt.o: %.cu $B/flags
 	$(call say,simt,$<)
 	@mkdir -p $(@D)
@@ -125,6 +140,6 @@ $B/bench/%: $B/validation/bench/%.o $B/libtrireme.a
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ $(LIBS)
 FORCE:
-.PHONY: help deps build run test test-long test-sanitize validate bench cuda-check lint format clean FORCE
+.PHONY: help deps build run test test-long test-sanitize mutations mutation-check validate bench cuda-check gpu lint format clean FORCE
 .SECONDARY:
 -include $(shell find $B -name '*.d' 2>/dev/null)

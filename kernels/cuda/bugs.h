@@ -93,6 +93,29 @@
   X(gemm_row_sums_no_barrier, "the bias gradient is read before all warps wrote theirs")       \
   X(gemm_fp32_no_barrier, "fp32 tiles are read before all threads stored theirs")
 
+// gemm_tensor.cu: right in every order that the simulator has, wrong by CUDA's rules: for ThreadSanitizer to find
+#define TRIREME_BUGS_GEMM_RACES(X) X(gemm_vote_for_barrier, "lanes meet in a vote, which orders no memory")
+
+// pipeline_sm90.cu
+#define TRIREME_BUGS_PIPELINE(X)                                                                  \
+  X(pipeline_init_unseen, "mbarriers are used with no barrier after their init")                  \
+  X(pipeline_init_not_fenced, "the init of mbarriers is not fenced for TMA")                      \
+  X(pipeline_empty_not_awaited, "a stage is filled though nobody released it")                    \
+  X(pipeline_parity, "the wait for an empty stage has the other parity")                          \
+  X(pipeline_bytes, "more bytes are expected than TMA brings")                                    \
+  X(pipeline_full_not_awaited, "a stage is used before it is filled")                             \
+  X(pipeline_stage_in_use, "a stage is released while wgmma reads it")                            \
+  X(pipeline_one_arrival, "one warp releases a stage for its warpgroup")                          \
+  X(pipeline_no_wgmma_fence, "no wgmma.fence before the registers' use")                          \
+  X(pipeline_no_wgmma_wait, "sums are used while wgmma works on them")                            \
+  X(pipeline_descriptor, "a descriptor has half the stride")                                      \
+  X(pipeline_depth_step, "a descriptor advances by elements, not bytes")                          \
+  X(pipeline_no_proxy_fence, "TMA stores what threads wrote, with no fence between them")         \
+  X(pipeline_no_barrier, "TMA stores before all warps wrote")                                     \
+  X(pipeline_store_not_committed, "stores are never committed")                                   \
+  X(pipeline_result_in_use, "the result's shared memory is written again while a store reads it") \
+  X(pipeline_store_not_awaited, "the block ends while its last store reads shared memory")
+
 // attention.cu
 #define TRIREME_BUGS_ATTENTION(X)                                                       \
   X(attention_no_commit, "copies of keys and values are never committed")               \
@@ -137,18 +160,20 @@
   X(attention_backward_fp32_no_second_barrier, "a tile is overwritten while others read it") \
   X(attention_backward_fp32_last_keys, "queries forget the keys of the diagonal's tile")
 
-#define TRIREME_BUGS(X)          \
-  TRIREME_BUGS_ROWS(X)           \
-  TRIREME_BUGS_LAYER_NORM(X)     \
-  TRIREME_BUGS_RESIDUAL(X)       \
-  TRIREME_BUGS_CROSS_ENTROPY(X)  \
-  TRIREME_BUGS_OPTIMIZER(X)      \
-  TRIREME_BUGS_EMBEDDING(X)      \
-  TRIREME_BUGS_TILE(X)           \
-  TRIREME_BUGS_GEMM(X)           \
-  TRIREME_BUGS_ATTENTION(X)      \
-  TRIREME_BUGS_ATTENTION_FP32(X) \
-  TRIREME_BUGS_ATTENTION_BACKWARD(X)
+#define TRIREME_BUGS(X)              \
+  TRIREME_BUGS_ROWS(X)               \
+  TRIREME_BUGS_LAYER_NORM(X)         \
+  TRIREME_BUGS_RESIDUAL(X)           \
+  TRIREME_BUGS_CROSS_ENTROPY(X)      \
+  TRIREME_BUGS_OPTIMIZER(X)          \
+  TRIREME_BUGS_EMBEDDING(X)          \
+  TRIREME_BUGS_TILE(X)               \
+  TRIREME_BUGS_GEMM(X)               \
+  TRIREME_BUGS_GEMM_RACES(X)         \
+  TRIREME_BUGS_ATTENTION(X)          \
+  TRIREME_BUGS_ATTENTION_FP32(X)     \
+  TRIREME_BUGS_ATTENTION_BACKWARD(X) \
+  TRIREME_BUGS_PIPELINE(X)
 
 namespace trireme::kernels::cuda {
 

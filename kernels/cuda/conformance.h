@@ -1,5 +1,5 @@
-// One micro-kernel per instruction wrapper of ptx.cuh. Inputs are coded integers, every register is dumped: the dump shows which
-// lane holds what, so the simulator's and a GPU's can be compared bit by bit.
+// One micro-kernel per instruction wrapper of ptx.cuh and ptx_sm90.cuh. Inputs are coded integers, every register is dumped: the
+// dump shows which lane holds what, so the simulator's and a GPU's can be compared bit by bit.
 #pragma once
 
 #include <cstddef>
@@ -18,5 +18,7 @@ struct Conformance {
 
 constexpr int conformance_count = 17;
 extern const Conformance conformance[conformance_count];
+constexpr int conformance_sm90_count = 26;
+extern const Conformance conformance_sm90[conformance_sm90_count];
 
 }  // namespace trireme::kernels::cuda

@@ -100,7 +100,10 @@ __device__ __forceinline__ void finish_tile(const Epilogue<T>& p, int row, int c
     for (int j = 0; j < 4; ++j)
       ptx::store(memory + sums_place(8 * i + lane / 4, 2 * j + lane % 4 / 2) + lane % 2 * 8,
                  float2{sums[i / 2][j][i % 2 * 2], sums[i / 2][j][i % 2 * 2 + 1]});
-  if (!TRIREME_BUG(gemm_no_warp_barrier)) __syncwarp();
+  if (TRIREME_BUG(gemm_vote_for_barrier))
+    __any_sync(~0u, 0);
+  else if (!TRIREME_BUG(gemm_no_warp_barrier))
+    __syncwarp();
 #pragma unroll 1
   for (int first = 0; first < warp_rows; first += 16) {
     float v[4][4];

@@ -20,22 +20,34 @@ bool arrive(int id, int threads, const char* action, const Location& where) {
     fail("other threads wait in __syncthreads at " + place(b.where), where);
   b.expected = expected;
   b.where = where;
+  hb_release(&b);
+  b.inits_seen |= current->inits_seen;
   if (++b.arrived < expected) return false;
   ++counters().barriers;
-  for (Thread* t : b.waiting) t->state = State::ready;
+  current->inits_seen |= b.inits_seen;
+  for (Thread* t : b.waiting) {
+    hb_acquire(&b, *t);
+    t->inits_seen |= b.inits_seen;
+    t->state = State::ready;
+  }
   b.waiting.clear();
   b.arrived = 0;
+  b.inits_seen = 0;
   return true;
 }
 
 }  // namespace
 
 void barrier_sync(int id, int threads, Location where) {
-  if (arrive(id, threads, threads < 0 ? "__syncthreads" : "bar.sync", where)) return;
+  const Quiet quiet;
+  if (arrive(id, threads, threads < 0 ? "__syncthreads" : "bar.sync", where)) return hb_acquire(&block->barriers[id]);
   block->barriers[id].waiting.push_back(current);
   leave_thread(State::waiting);
 }
 
-void barrier_arrive(int id, int threads, Location where) { arrive(id, threads, "bar.arrive", where); }
+void barrier_arrive(int id, int threads, Location where) {
+  const Quiet quiet;
+  arrive(id, threads, "bar.arrive", where);
+}
 
 }  // namespace trireme::simt

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
@@ -12,16 +13,23 @@
 
 #include "kernels/simt/engine.h"
 #include "kernels/simt/fiber.h"
+#include "kernels/simt/races.h"
 
 namespace trireme::simt {
 
 struct Block;
 struct Warp;
+struct Sm90;
 
 struct AsyncCopy {
   std::byte* to;
   const std::byte* from;
   std::size_t bytes, source_bytes;
+  void* pc;  // of the call
+};
+struct AsyncGroup {
+  std::vector<AsyncCopy> copies;
+  bool landed = false;
 };
 
 enum class State { ready, waiting, done };
@@ -42,9 +50,12 @@ struct Thread {
   State state = State::done;
   const char* action = "start";  // what it did last, or waits for
   Location where;
-  std::vector<AsyncCopy> open;                 // not yet committed
-  std::vector<std::vector<AsyncCopy>> groups;  // in flight, oldest first
-  std::map<Visit, unsigned> visits;            // by place, time 0: how many so far
+  std::vector<AsyncCopy> open;       // not yet committed
+  std::vector<AsyncGroup> groups;    // not yet waited for, oldest first
+  std::map<Visit, unsigned> visits;  // by place, time 0: how many so far
+  void* fiber = nullptr;             // its name to ThreadSanitizer
+  int quiet = 0;                     // Quiet scopes that it is in
+  std::uint64_t inits_seen = 0;      // mbarriers that it knows of, made by itself or before a barrier
 };
 
 /// A warp collective that some lanes have not reached yet
@@ -66,10 +77,12 @@ struct Warp {
   std::vector<Thread*> threads;
   std::vector<Collective> open;
   std::map<Visit, SharedAccess> accesses;
+  char synced[32];  // for hb_release, by the first lane of the mask
 };
 
 struct Barrier {
   int arrived = 0, expected = 0;
+  std::uint64_t inits_seen = 0;  // by those who arrived
   Location where;
   std::vector<Thread*> waiting;
 };
@@ -104,6 +117,9 @@ struct Block {
   std::string error;  // the first fault; ends the launch
   int alive = 0;
   std::mt19937_64 random;
+  std::vector<std::int16_t> writers;  // by byte of shared memory: who wrote it since its last fence.proxy.async; -1: nobody
+  std::shared_ptr<Sm90> sm90;         // null until one of Hopper's instructions runs: block_sm90.h
+  char begun, ended;                  // for hb_release
 
   Block() = default;
   ~Block();

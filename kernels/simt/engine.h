@@ -19,6 +19,12 @@ namespace trireme::simt {
 
 using Location = std::source_location;
 
+#if defined(TRIREME_RACES)
+constexpr bool finds_races = true;  // built with ThreadSanitizer: a launch with a data race ends with an Error
+#else
+constexpr bool finds_races = false;
+#endif
+
 /// Which block, warp and thread of those that can run goes first.
 enum class Order { ascending, descending, random };
 

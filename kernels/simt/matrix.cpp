@@ -71,6 +71,7 @@ void load_matrices(std::uint32_t* registers, int count, bool transposed, const v
   if (current->lane < 8 * count) {  // only these lanes' addresses are used
     if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0) fail("ldmatrix: a row's address is not a multiple of 16", where);
     own.address = shared_address(row, 16, where);
+    note_read(row, 16, __builtin_return_address(0));
   }
   warp_collective(~0u, transposed ? "ldmatrix.trans" : "ldmatrix", &own, distribute, where);
 }

@@ -8,7 +8,7 @@
 #include <memory>
 #include <numeric>
 
-#include "kernels/simt/block.h"
+#include "kernels/simt/block_sm90.h"
 #include "kernels/simt/cuda.h"
 
 uint3 threadIdx, blockIdx;
@@ -43,6 +43,7 @@ std::string block_name() {
 }
 
 void record_fault(const std::string& message, const std::string& where) {
+  const Quiet quiet;
   if (!block->error.empty()) return;
   block->error = block_name() + " thread " + std::to_string(current->number) + " (last at " + current->action + " " +
                  place(current->where) + "): " + message + where;
@@ -89,12 +90,16 @@ class FaultHandler {
 
 /// What every fiber executes.
 [[noreturn]] void thread_main() {
+  hb_acquire(&block->begun);
   (*block->body)();
   current->action = "exit";
-  const bool in_flight = std::any_of(current->groups.begin(), current->groups.end(), [](const auto& g) { return !g.empty(); });
-  if (in_flight) fail("ends with cp.async groups that it never waited for");
+  const auto holds_copies = [](const AsyncGroup& group) { return !group.copies.empty(); };
+  if (std::any_of(current->groups.begin(), current->groups.end(), holds_copies))
+    fail("ends with cp.async groups that it never waited for");
   if (!current->open.empty()) fail("ends with cp.async copies that it never committed");
+  end_thread_sm90();
   --block->alive;
+  hb_release(&block->ended);
   leave_thread(State::done);
   std::abort();
 }
@@ -103,7 +108,10 @@ void resume(Thread& thread) {
   ++counters().switches;
   current = &thread;
   threadIdx = thread.index;
+  enter(thread);
   switch_context(block->scheduler, thread.context, by_assembly());
+  const std::string race = found_race();
+  if (!race.empty()) record_fault(race, "");
   current = nullptr;
 }
 
@@ -115,7 +123,7 @@ std::string deadlock() {
   std::string text = block_name() + ": deadlock:";
   for (const auto& [what, threads] : groups)
     text += " {" + std::to_string(threads.size()) + " threads from " + std::to_string(threads.front()) + ": " + what + "}";
-  return text;
+  return text + missing_arrivals();
 }
 
 void begin_thread(int number) {
@@ -138,6 +146,8 @@ void begin_thread(int number) {
   t.open.clear();
   t.groups.clear();
   t.visits.clear();
+  t.inits_seen = 0;
+  watch(t);
   begin_context(t.context, t.stack, stack_bytes, thread_main, by_assembly());
 }
 
@@ -146,8 +156,11 @@ void begin_block(std::size_t shared_bytes) {
   if (block->threads.size() < threads) block->threads.resize(threads);
   block->warps.assign((threads + 31) / 32, {});
   for (Barrier& b : block->barriers) b = {};
+  block->sm90.reset();
   block->error.clear();
   block->alive = static_cast<int>(threads);
+  hb_acquire(&block->ended);  // of who had this memory before
+  hb_release(&block->begun);
   lay_out_shared(shared_bytes);
   for (std::size_t i = 0; i < threads; ++i) begin_thread(static_cast<int>(i));
 }
@@ -187,13 +200,21 @@ void run_block() {
       any |= run_warp(*w, preempt ? 1 + block->random() % 24 : UINT64_MAX);
       if (!block->error.empty()) return;
     }
-    if (!any) block->error = deadlock();
+    if (preempt && block->random() % 4 == 0) any |= land_load();
+    if (!any && !land_load()) block->error = deadlock();
   }
   for (const Barrier& b : block->barriers)
     if (b.arrived > 0 && block->error.empty())
       block->error =
           block_name() + ": ends with " + std::to_string(b.arrived) + " threads arrived at the barrier of " + place(b.where);
   finish_shared_accesses();
+  end_block_sm90();
+}
+
+/// Its threads will not run again.
+void give_up() {
+  for (const Warp& warp : block->warps)
+    for (Thread* t : warp.threads) abandon(*t);
 }
 
 }  // namespace
@@ -210,6 +231,7 @@ std::string place(const Location& where) {
 
 void leave_thread(State state) {
   current->state = state;
+  leave_to_host();
   switch_context(current->context, block->scheduler, by_assembly());
 }
 
@@ -236,30 +258,40 @@ void check_launch(dim3 grid, dim3 size, std::size_t shared_bytes) {
 void run_grid(const char* kernel, dim3 grid, dim3 size, std::size_t shared_bytes, const std::function<void()>& body) {
   if (block != nullptr) throw Error("a launch within a launch");
   check_launch(grid, size, shared_bytes);
-  static Block memory;  // its stacks are kept from launch to launch
+  // Kept from launch to launch, for the stacks. Blocks that have the same are in order to ThreadSanitizer: so that neighbours
+  // are not, there are two then.
+  static Block memory[finds_races ? 2 : 1];
+  const Quiet quiet;
   const FaultHandler handler;
+  watch_host();
   std::vector<std::uint64_t> order(std::uint64_t{grid.x} * grid.y * grid.z);
   std::iota(order.begin(), order.end(), 0u);
   std::mt19937_64 random(options().seed);
   arrange(order, random);
-  memory.kernel = kernel;
-  memory.body = &body;
-  memory.grid = gridDim = grid;
-  memory.size = blockDim = size;
-  memory.error.clear();
+  gridDim = grid;
+  blockDim = size;
   begin_sectors();
   ++counters().launches;
+  std::string error;
   for (const std::uint64_t k : order) {
-    memory.index = blockIdx = {static_cast<unsigned>(k % grid.x), static_cast<unsigned>(k / grid.x % grid.y),
-                               static_cast<unsigned>(k / grid.x / grid.y)};
-    memory.random.seed(options().seed * 1000003 + k);
-    block = &memory;
+    Block& next = memory[counters().blocks++ % std::size(memory)];
+    next.kernel = kernel;
+    next.body = &body;
+    next.grid = grid;
+    next.size = size;
+    next.index = blockIdx = {static_cast<unsigned>(k % grid.x), static_cast<unsigned>(k / grid.x % grid.y),
+                             static_cast<unsigned>(k / grid.x / grid.y)};
+    next.random.seed(options().seed * 1000003 + k);
+    block = &next;
     begin_block(shared_bytes);
     run_block();
+    if (!block->error.empty()) give_up();
+    error = block->error;
     block = nullptr;
-    ++counters().blocks;
-    if (!memory.error.empty()) throw Error(memory.error);
+    if (!error.empty()) break;
   }
+  for (const Block& used : memory) hb_acquire(&used.ended);
+  if (!error.empty()) throw Error(error);
   finish_sectors();
 }
 

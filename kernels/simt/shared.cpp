@@ -1,9 +1,9 @@
-// Shared memory of a block: arrays from the bottom of a 32-bit window, the dynamic part above them, everything NaN when the block
+// Shared memory of a block: the dynamic part from the bottom of a 32-bit window, arrays above it, everything NaN when the block
 // starts. Counts what bank conflicts cost.
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/simt/block.h"
+#include "kernels/simt/block_sm90.h"
 
 namespace trireme::simt {
 namespace {
@@ -39,11 +39,15 @@ void lay_out_shared(std::size_t dynamic_bytes) {
   block->arrays.clear();
   block->static_end = block->static_pages.begin();
   block->dynamic = block->dynamic_pages.end() - (dynamic_bytes + 15) / 16 * 16;
+  block->writers.resize(shared_window, -1);
+  std::fill_n(block->writers.begin(), dynamic_bytes, std::int16_t{-1});
+  std::fill_n(block->writers.begin() + dynamic_shared_bytes, static_shared_bytes, std::int16_t{-1});
   std::memset(block->static_pages.begin(), nan_byte, static_shared_bytes);
   std::memset(block->dynamic, nan_byte, static_cast<std::size_t>(block->dynamic_pages.end() - block->dynamic));
 }
 
 void* static_shared(const void* key, std::size_t bytes, std::size_t alignment) {
+  const Quiet quiet;
   for (const auto& [known, array] : block->arrays)
     if (known == key) return array;
   const auto used = static_cast<std::size_t>(block->static_end - block->static_pages.begin());
@@ -68,8 +72,13 @@ std::uint32_t shared_address(const void* memory, std::size_t bytes, Location whe
   if (!in_shared(memory, bytes)) fail("address outside the block's shared memory", where);
   const auto* p = static_cast<const std::byte*>(memory);
   const bool dynamic = p >= block->dynamic && p < block->dynamic_pages.end();
-  return static_cast<std::uint32_t>(dynamic ? static_shared_bytes + static_cast<std::size_t>(p - block->dynamic)
-                                            : static_cast<std::size_t>(p - block->static_pages.begin()));
+  return static_cast<std::uint32_t>(dynamic ? static_cast<std::size_t>(p - block->dynamic)
+                                            : dynamic_shared_bytes + static_cast<std::size_t>(p - block->static_pages.begin()));
+}
+
+std::byte* shared_pointer(std::uint32_t address) {
+  return address < dynamic_shared_bytes ? block->dynamic + address
+                                        : block->static_pages.begin() + (address - dynamic_shared_bytes);
 }
 
 void count_wavefronts(const SharedAccess& access) {
@@ -101,13 +110,14 @@ void finish_shared_accesses() {
 }
 
 void check_access(const void* memory, std::size_t bytes, bool write, Location where) {
+  const Quiet quiet;
   at(write ? "store" : "load", where);
   if (reinterpret_cast<std::uintptr_t>(memory) % bytes != 0)
     fail("address is not a multiple of the " + std::to_string(bytes) + " bytes accessed", where);
-  if (in_shared(memory, bytes))
-    count_shared_access(shared_address(memory, bytes, where), bytes, where);
-  else
-    check_global(memory, bytes, write, where);
+  if (!in_shared(memory, bytes)) return check_global(memory, bytes, write, where);
+  const std::uint32_t address = shared_address(memory, bytes, where);
+  count_shared_access(address, bytes, where);
+  if (write) note_generic_write(address, bytes);
 }
 
 }  // namespace trireme::simt

@@ -1,4 +1,5 @@
 // Warp collectives. All lanes of a mask meet at one call of one source line; what CUDA leaves undefined is an error here.
+#include <bit>
 #include <cstring>
 
 #include "kernels/simt/block.h"
@@ -43,6 +44,7 @@ void collect(void* const* arguments, std::uint32_t mask) {
 }  // namespace
 
 void warp_collective(std::uint32_t mask, const char* name, void* arguments, Compute compute, Location where) {
+  const Quiet quiet;
   at(name, where);
   ++counters().collectives;
   if ((mask >> current->lane & 1) == 0) fail("the calling lane is not in the mask", where);
@@ -50,15 +52,26 @@ void warp_collective(std::uint32_t mask, const char* name, void* arguments, Comp
   Collective& c = join(mask, name, where);
   c.arguments[current->lane] = arguments;
   c.arrived |= 1u << current->lane;
+  const bool orders = compute == nullptr;  // memory: __syncwarp, but no shuffle, vote or product
+  const char* const synced = &warp.synced[std::countr_zero(mask)];
+  if (orders) hb_release(synced);
   if (c.arrived != mask) return leave_thread(State::waiting);
   const Collective complete = c;
   warp.open.erase(warp.open.begin() + (&c - warp.open.data()));
   if (compute != nullptr) compute(complete.arguments, mask);
-  for (Thread* t : warp.threads)
-    if ((mask >> t->lane & 1) != 0) t->state = State::ready;
+  std::uint64_t inits_seen = 0;
+  for (const Thread* t : warp.threads)
+    if (orders && (mask >> t->lane & 1) != 0) inits_seen |= t->inits_seen;
+  for (Thread* t : warp.threads) {
+    if ((mask >> t->lane & 1) == 0) continue;
+    if (orders) hb_acquire(synced, *t);
+    t->inits_seen |= inits_seen;
+    t->state = State::ready;
+  }
 }
 
 std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, int source, const char* name, Location where) {
+  const Quiet quiet;
   at(name, where);
   if (source >= 0 && (mask >> source & 1) == 0)
     fail("reads lane " + std::to_string(source) + ", which is not in the mask", where);

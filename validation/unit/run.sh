@@ -11,6 +11,8 @@ for program in "$@"; do
   ranks=${program##*.np}
   launch=()
   [ "$ranks" = 1 ] || launch=("${MPIEXEC:-mpiexec}" -n "$ranks")
+  name=${program#build/}
+  name=${name#release/}
   begin=$SECONDS
   timeout "${TEST_SECONDS:-600}" "${launch[@]}" "$program" >"$log" 2>&1 </dev/null
   status=$?
@@ -18,7 +20,7 @@ for program in "$@"; do
   p=${p:-0} f=${f:-0} s=${s:-0}
   [ $((p + f + s)) -gt 0 ] && { [ "$status" = 0 ] || [ "$f" -gt 0 ]; } || f=$((f + 1))
   passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-  printf '%-36s %3d passed, %d failed, %d skipped  %3d s\n' "$(basename "$program")" "$p" "$f" "$s" $((SECONDS - begin))
+  printf '%-36s %3d passed, %d failed, %d skipped  %3d s\n' "${name/test\//}" "$p" "$f" "$s" $((SECONDS - begin))
   [ "$f" = 0 ] || { echo "--- $program, exit status $status:"; grep -v '^\[ RUN \|^\[       OK' "$log" | tail -n 60; }
 done
 echo "$passed passed, $failed failed, $skipped skipped"

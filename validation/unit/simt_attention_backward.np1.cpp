@@ -11,14 +11,14 @@ namespace {
 using SimtAttentionBackward = SimtTest;
 TRIREME_IN_EVERY_ORDER(SimtAttentionBackward);
 
-// One position; a tile less one; one more than a tile; two tiles and a bit. Head sizes; several heads and samples; heads of
+// A tile less one; one more than a tile; two tiles and a bit; one position. Head sizes; several heads and samples; heads of
 // other ranks before.
-constexpr AttentionShape shapes[] = {{{1, 1, 0}, 1, 64, 0},   {{63, 1, 0}, 2, 80, 3},  {{65, 2, 0}, 1, 96, 0},
-                                     {{65, 1, 0}, 1, 128, 1}, {{130, 1, 0}, 1, 64, 5}, {{17, 3, 0}, 2, 128, 2}};
+constexpr AttentionShape shapes[] = {{{63, 1, 0}, 2, 80, 3}, {{65, 2, 0}, 1, 96, 0},  {{130, 1, 0}, 1, 64, 5},
+                                     {{1, 1, 0}, 1, 64, 0},  {{65, 1, 0}, 1, 128, 1}, {{17, 3, 0}, 2, 128, 2}};
 
 template <class T>
 void every_shape(float rate) {
-  for (const AttentionShape& shape : shapes)
+  for (const AttentionShape& shape : chosen(shapes))
     EXPECT_TRUE(attention_backward_is_right<T>(shape, rate)) << shape.rows.sequence << ' ' << shape.head_size;
 }
 TEST_P(SimtAttentionBackward, Bf16) { every_shape<bf16>(0); }

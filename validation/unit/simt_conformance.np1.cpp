@@ -2,26 +2,12 @@
 // against the dumps kept in validation/reference/conformance, which a GPU's are to be compared with.
 #include <cmath>
 #include <cstring>
-#include <fstream>
-#include <functional>
-#include <map>
-#include <sstream>
-#include <vector>
 
-#include "kernels/cuda/conformance.h"
 #include "kernels/simt/numbers.h"
-#include "validation/unit/simt_fixture.h"
+#include "validation/unit/simt_dumps.h"
 
 namespace trireme::simt {
 namespace {
-
-using kernels::cuda::Conformance;
-using kernels::cuda::conformance;
-using Words = std::vector<std::uint32_t>;
-
-std::uint32_t bits_of(float x) { return std::bit_cast<std::uint32_t>(x); }
-float float_of(std::uint32_t bits) { return std::bit_cast<float>(bits); }
-std::uint32_t pair(std::uint32_t low, std::uint32_t high) { return low | high << 16; }
 
 /// Input: element k of the 512 of ldmatrix is the number k, so a register says where it came from.
 Words matrix_input() {
@@ -87,11 +73,6 @@ Words expected_mma() {
   return out;
 }
 
-Words counted(std::uint32_t n) {
-  Words in;
-  for (std::uint32_t i = 0; i < n; ++i) in.push_back(0x01020304u + 0x10101u * i);
-  return in;
-}
 /// Byte i of lane l: the source's while i < l % (bytes + 1), else 0
 Words expected_copy(std::uint32_t bytes) {
   const Words in = counted(8 * bytes);
@@ -135,14 +116,6 @@ Words expected_votes() {
   return out;
 }
 
-Words expected_hand_over() {
-  const Words in = counted(128);
-  Words out;
-  for (std::size_t round = 0; round < 4; ++round)
-    for (std::size_t i = 0; i < 32; ++i) out.push_back(in[32 * round + 31 - i]);
-  return out;
-}
-
 /// Powers of two and what they give are exact on a GPU as well.
 Words power_input() {
   Words in;
@@ -174,9 +147,6 @@ Words expected_conversions() {
   return out;
 }
 
-struct Expectation {
-  Words in, out;
-};
 const std::map<std::string, Expectation>& expectations() {
   static const std::map<std::string, Expectation> table = {
       {"ldmatrix_x1", {matrix_input(), expected_ldmatrix(1, false)}},
@@ -200,36 +170,13 @@ const std::map<std::string, Expectation>& expectations() {
   return table;
 }
 
-/// The dump kept for this kernel: hexadecimal words
-Words kept(const std::string& name) {
-  std::ifstream file("validation/reference/conformance/" + name + ".txt");
-  Words words;
-  for (std::string word; file >> word;) words.push_back(static_cast<std::uint32_t>(std::stoul(word, nullptr, 16)));
-  return words;
-}
-std::string as_text(const Words& words) {
-  std::ostringstream text;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    char word[16];
-    std::snprintf(word, sizeof word, "%08x%c", words[i], i % 8 == 7 ? '\n' : ' ');
-    text << word;
-  }
-  return text.str();
-}
-
 using SimtConformance = SimtTest;
 TRIREME_IN_EVERY_ORDER(SimtConformance);
 
 TEST_P(SimtConformance, EveryWrapperGivesWhatThePtxManualSays) {
-  EXPECT_EQ(expectations().size(), static_cast<std::size_t>(kernels::cuda::conformance_count));
-  for (const Conformance& c : conformance) {
-    const Expectation& expected = expectations().at(c.name);
-    ASSERT_EQ(expected.in.size(), c.in) << c.name;
-    DeviceBuffer<std::uint32_t> in(expected.in), out(c.out);
-    c.run(in.data(), out.data(), nullptr);
-    EXPECT_EQ(as_text(out.values()), as_text(expected.out)) << c.name;
-    EXPECT_EQ(as_text(out.values()), as_text(kept(c.name))) << c.name << " and its dump in validation/reference/conformance";
-  }
+  for (const auto& [name, expected] : expectations())
+    EXPECT_EQ(as_text(expected.in), as_text(kept(name + ".in"))) << name << ": what a GPU is given";
+  expect_conformance(kernels::cuda::conformance, kernels::cuda::conformance_count, expectations());
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ TEST_P(SimtCounters, BytesRequestedAndMoved) {
   options().count = true;
   DeviceBuffer<float> x(std::vector<float>(256, 1)), y(256);
   run(2, 32, 0, [&] {  // both blocks read the same 128 bytes, and write one float in each of 32 sectors
+    const Quiet race_on_purpose;
     ptx::store(&y[8 * threadIdx.x], ptx::load<float>(&x[threadIdx.x]));
   });
   EXPECT_EQ(counters().requested_read, 2u * 32 * 4);
@@ -35,6 +36,7 @@ std::vector<std::uint64_t> wavefronts(int stride,
   counters() = {};
   run(1, 32, 16384, [&] {
     TRIREME_DYNAMIC_SHARED(to);
+    const Quiet race_on_purpose;  // at stride 0
     if (static_cast<int>(threadIdx.x) < lanes) ptx::store(to + stride * static_cast<int>(threadIdx.x), V{});
   });
   return {counters().wavefronts, counters().bank_conflicts};

@@ -1,6 +1,7 @@
 // The simulator itself, on kernels of a few lines: what CUDA promises happens, what it forbids is reported with file and line.
 // Oracle: the CUDA programming guide's words, as numbers worked out here.
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <set>
 #include <vector>
@@ -21,6 +22,7 @@ TEST_P(SimtEngine, EveryThreadOfEveryBlockRunsOnceWithItsIndices) {
   run({2, 3, 2}, {3, 2, 7}, 0, [&] {
     EXPECT_EQ(gridDim.y, 3u);
     EXPECT_EQ(blockDim.z, 7u);
+    const Quiet quiet;
     seen.insert({blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z});
   });
   EXPECT_EQ(seen.size(), 2u * 3 * 2 * 3 * 2 * 7);
@@ -42,7 +44,7 @@ TEST_P(SimtEngine, ABarrierMakesWritesVisible) {
 }
 
 TEST_P(SimtEngine, SharedMemoryIsNaNInEveryBlock) {
-  int numbers = 0;
+  std::atomic<int> numbers = 0;
   run(3, 32, 400, [&] {
     TRIREME_SHARED(float, fixed, 8);
     TRIREME_DYNAMIC_SHARED(bytes);
@@ -50,7 +52,7 @@ TEST_P(SimtEngine, SharedMemoryIsNaNInEveryBlock) {
     std::memcpy(&own, bytes + 4 * threadIdx.x, 4);
     if (!std::isnan(own) || !std::isnan(fixed[threadIdx.x % 8])) ++numbers;
     __syncwarp();
-    fixed[threadIdx.x % 8] = 1;
+    if (threadIdx.x < 8) fixed[threadIdx.x] = 1;
     std::memset(bytes + 4 * threadIdx.x, 0, 4);
   });
   EXPECT_EQ(numbers, 0);
@@ -90,7 +92,7 @@ TEST_P(SimtEngine, Votes) {
 }
 
 TEST_P(SimtEngine, NamedBarriersHandOver) {
-  int consumed = 0;
+  std::atomic<int> consumed = 0;
   run(1, 64, 0, [&] {  // warp 0 produces, warp 1 consumes; one place, so both directions need a barrier
     TRIREME_SHARED(int, place, 32);
     const unsigned i = threadIdx.x % 32;
@@ -110,8 +112,9 @@ TEST_P(SimtEngine, NamedBarriersHandOver) {
 }
 
 TEST_P(SimtEngine, AMissingBarrierShowsAsNaN) {
-  int numbers = 0;
+  std::atomic<int> numbers = 0;
   run(1, 64, 0, [&] {
+    const Quiet race_on_purpose;
     TRIREME_SHARED(float, values, 64);
     values[threadIdx.x] = 1;
     if (!std::isnan(values[63 - threadIdx.x])) ++numbers;
@@ -121,7 +124,11 @@ TEST_P(SimtEngine, AMissingBarrierShowsAsNaN) {
 
 TEST_P(SimtEngine, TheOrderIsTheOneAskedFor) {
   std::vector<unsigned> order;
-  run(2, 64, 0, [&] { order.push_back(64 * blockIdx.x + threadIdx.x); });
+  const auto kernel = [&] {
+    const Quiet quiet;
+    order.push_back(64 * blockIdx.x + threadIdx.x);
+  };
+  run(2, 64, 0, kernel);
   std::vector<unsigned> ascending(128);
   std::iota(ascending.begin(), ascending.end(), 0u);
   if (options().order == Order::ascending) {
@@ -134,11 +141,11 @@ TEST_P(SimtEngine, TheOrderIsTheOneAskedFor) {
     EXPECT_FALSE(std::is_sorted(order.begin(), order.end()));
     std::vector<unsigned> first;
     first.swap(order);
-    run(2, 64, 0, [&] { order.push_back(64 * blockIdx.x + threadIdx.x); });
+    run(2, 64, 0, kernel);
     EXPECT_EQ(order, first) << "equal seeds, equal orders";
     options().seed = 77;
     order.clear();
-    run(2, 64, 0, [&] { order.push_back(64 * blockIdx.x + threadIdx.x); });
+    run(2, 64, 0, kernel);
     EXPECT_NE(order, first);
     std::sort(order.begin(), order.end());
     EXPECT_EQ(order, ascending);
@@ -147,7 +154,7 @@ TEST_P(SimtEngine, TheOrderIsTheOneAskedFor) {
 
 TEST_P(SimtEngine, TheOtherWayToSwitchFibers) {
   options().assembly = false;
-  int sum = 0;
+  std::atomic<int> sum = 0;
   run(3, 96, 0, [&] {
     __syncthreads();
     sum += __shfl_sync(~0u, static_cast<int>(threadIdx.x), 4) % 32;
@@ -167,7 +174,7 @@ TEST_P(SimtEngine, TheOtherWayToSwitchFibers) {
 
 TEST_P(SimtEngine, CopiesAreThereOnlyAfterTheWait) {
   DeviceBuffer<float> from(std::vector<float>(64, 3.0f));
-  int early = 0, late = 0;
+  std::atomic<int> early = 0, late = 0;
   run(1, 32, 512, [&] {
     TRIREME_DYNAMIC_SHARED(bytes);
     auto* to = reinterpret_cast<float*>(bytes);
@@ -189,7 +196,7 @@ TEST_P(SimtEngine, CopiesAreThereOnlyAfterTheWait) {
 
 TEST_P(SimtEngine, AGroupIsInFlightUntilItsTurn) {
   DeviceBuffer<float> from(std::vector<float>(8, 3.0f));
-  int landed = 0;
+  std::atomic<int> landed = 0;
   run(64, 32, 16, [&] {
     TRIREME_DYNAMIC_SHARED(to);
     if (threadIdx.x != 0) return;

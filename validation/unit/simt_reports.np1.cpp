@@ -95,13 +95,13 @@ TEST_P(SimtReports, AccessesOutOfBounds) {
       "outside every device buffer and the block's shared memory");
   // Without load and store only the page after the end sees it.
   volatile float* raw = buffer.data();
-  expect_error([&] { run(1, 32, 0, [&] { raw[12] = 0; }); }, "outside the memory it was given");
-  run(1, 32, 0, [&] { raw[8] = 0; });  // and the launch after it is well
+  expect_error([&] { run(1, 1, 0, [&] { raw[12] = 0; }); }, "outside the memory it was given");
+  run(1, 1, 0, [&] { raw[8] = 0; });  // and the launch after it is well
   expect_error(
       [] {
         run(1, 32, 64, [] {
           TRIREME_DYNAMIC_SHARED(p);
-          static_cast<volatile unsigned char*>(p)[64] = 0;
+          static_cast<volatile unsigned char*>(p)[64 + threadIdx.x] = 0;
         });
       },
       "outside the memory it was given");

@@ -1,0 +1,15 @@
+// The door of ptx.cuh with the instructions that only sm_90a has: mbarriers, TMA, wgmma, fences between the proxies. For sources
+// named *_sm90.cu, which are compiled for sm_90a alone.
+//
+//   const __grid_constant__ ptx::TensorMap map   a kernel's parameter, made by ptx::make_tensor_map
+//   TRIREME_TILES_SHARED(tiles);                 dynamic shared memory, aligned to the 1024 bytes that the 128-byte swizzle asks
+//   for
+#pragma once
+
+#include "kernels/cuda/ptx.cuh"
+
+#if defined(__CUDACC__)
+#include "kernels/cuda/ptx_sm90_nvcc.cuh"
+#else
+#include "kernels/simt/ptx_sm90.h"
+#endif
