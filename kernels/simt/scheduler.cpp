@@ -50,7 +50,7 @@ void record_fault(const std::string& message, const std::string& where) {
 }
 
 /// A kernel touched a guard page: the launch ends here, the thread is never resumed.
-void on_fault(int signal, siginfo_t* info, void*) {
+void on_fault(int signal, siginfo_t* info, void* before) {
   if (current == nullptr) {  // not a kernel's doing: happen again, without this handler
     ::signal(signal, SIG_DFL);
     return;
@@ -58,6 +58,8 @@ void on_fault(int signal, siginfo_t* info, void*) {
   char address[32];
   std::snprintf(address, sizeof address, "%p", info->si_addr);
   record_fault(std::string("access to ") + address + ", outside the memory it was given (or its stack is full)", "");
+  // Left by a switch, so what was blocked for the handler would stay blocked: ThreadSanitizer blocks everything.
+  pthread_sigmask(SIG_SETMASK, &static_cast<ucontext_t*>(before)->uc_sigmask, nullptr);
   leave_thread(State::waiting);
 }
 
@@ -71,7 +73,7 @@ class FaultHandler {
     sigaltstack(&own, &stack_before_);
     struct sigaction action = {};
     action.sa_sigaction = on_fault;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;  // left by a switch, so it must not stay masked
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigaction(SIGSEGV, &action, &before_);
   }
   ~FaultHandler() {
