@@ -106,6 +106,7 @@ struct Block {
   const char* kernel = "";
   const std::function<void()>* body = nullptr;
   dim3 grid, size;
+  std::size_t shared_left = 0;  // bytes that the architecture has beside the dynamic part
   uint3 index{};
   std::vector<Thread> threads;
   std::vector<Warp> warps;

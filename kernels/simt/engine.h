@@ -58,21 +58,26 @@ Counters& counters();
 
 // ---- launches
 constexpr std::size_t static_shared_bytes = 48 * 1024, dynamic_shared_bytes = 227 * 1024;  // the most a block may have
+constexpr std::size_t shared_bytes_sm80 = 163 * 1024;  // of both; more only in files for sm_90 (ptx_sm90.h)
 
 /// Throws Error when no GPU would take such a launch.
-void check_launch(dim3 grid, dim3 block, std::size_t shared_bytes);
-/// Runs `body` in every thread of the grid; throws Error.
-void run_grid(const char* kernel, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body);
+void check_launch(dim3 grid, dim3 block, std::size_t shared_bytes, std::size_t shared_limit);
+/// Runs `body` in every thread of the grid; throws Error. shared_limit: of static and dynamic memory together.
+void run_grid(const char* kernel, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body,
+              std::size_t shared_limit = dynamic_shared_bytes);
 
 /// Gives a launch to a stream (runtime.h); the null stream's runs at once.
 void give(CUstream_st* stream, std::function<void()> work);
 
-template <class... Parameters, class... Arguments>
+template <std::size_t shared_limit, class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, CUstream_st* stream,
             Arguments&&... arguments) {
-  check_launch(grid, block, shared_bytes);
+  check_launch(grid, block, shared_bytes, shared_limit);
   const std::tuple<Parameters...> bound(static_cast<Parameters>(arguments)...);
-  give(stream, [=] { run_grid(name, grid, block, shared_bytes, [&] { std::apply(kernel, bound); }); });
+  give(stream, [=] {
+    run_grid(
+        name, grid, block, shared_bytes, [&] { std::apply(kernel, bound); }, shared_limit);
+  });
 }
 
 // ---- what follows is for threads of a launch

@@ -5,6 +5,8 @@
 #include "kernels/simt/ptx.h"
 
 #define __grid_constant__
+#undef TRIREME_SHARED_LIMIT
+#define TRIREME_SHARED_LIMIT ::trireme::simt::dynamic_shared_bytes
 #define TRIREME_TILES_SHARED(name) TRIREME_DYNAMIC_SHARED(name)
 
 namespace trireme::kernels::ptx {

@@ -247,19 +247,22 @@ void fail(const std::string& message, Location where) {
 int lane() { return current->lane; }
 bool planted(int bug) { return options().planted_bug == bug; }
 
-void check_launch(dim3 grid, dim3 size, std::size_t shared_bytes) {
+void check_launch(dim3 grid, dim3 size, std::size_t shared_bytes, std::size_t shared_limit) {
   const std::uint64_t threads = std::uint64_t{size.x} * size.y * size.z;
   if (threads == 0 || threads > 1024 || size.z > 64)
     throw Error("a block of " + std::to_string(threads) + " threads: 1 to 1024 are possible");
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
     throw Error("a grid of " + std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z) +
                 " blocks");
-  if (shared_bytes > dynamic_shared_bytes) throw Error(std::to_string(shared_bytes) + " bytes of shared memory: 227 KiB at most");
+  if (shared_bytes > shared_limit)
+    throw Error(std::to_string(shared_bytes) + " bytes of shared memory: " + std::to_string(shared_limit / 1024) +
+                " KiB at most");
 }
 
-void run_grid(const char* kernel, dim3 grid, dim3 size, std::size_t shared_bytes, const std::function<void()>& body) {
+void run_grid(const char* kernel, dim3 grid, dim3 size, std::size_t shared_bytes, const std::function<void()>& body,
+              std::size_t shared_limit) {
   if (block != nullptr) throw Error("a launch within a launch");
-  check_launch(grid, size, shared_bytes);
+  check_launch(grid, size, shared_bytes, shared_limit);
   // Kept from launch to launch, for the stacks. Blocks that have the same are in order to ThreadSanitizer: so that neighbours
   // are not, there are two then.
   static Block memory[finds_races ? 2 : 1];
@@ -281,6 +284,7 @@ void run_grid(const char* kernel, dim3 grid, dim3 size, std::size_t shared_bytes
     next.body = &body;
     next.grid = grid;
     next.size = size;
+    next.shared_left = shared_limit - shared_bytes;
     next.index = blockIdx = {static_cast<unsigned>(k % grid.x), static_cast<unsigned>(k / grid.x % grid.y),
                              static_cast<unsigned>(k / grid.x / grid.y)};
     next.random.seed(options().seed * 1000003 + k);

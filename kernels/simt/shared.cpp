@@ -53,6 +53,9 @@ void* static_shared(const void* key, std::size_t bytes, std::size_t alignment) {
   const auto used = static_cast<std::size_t>(block->static_end - block->static_pages.begin());
   const std::size_t begin = (used + alignment - 1) / alignment * alignment;
   if (begin + bytes > static_shared_bytes) fail("arrays in shared memory take more than 48 KiB: use the dynamic part");
+  if (begin + bytes > block->shared_left)
+    fail(std::to_string(begin + bytes) + " bytes of arrays in shared memory, where the dynamic part leaves " +
+         std::to_string(block->shared_left));
   block->static_end = block->static_pages.begin() + begin + bytes;
   return block->arrays.emplace_back(key, block->static_pages.begin() + begin).second;
 }

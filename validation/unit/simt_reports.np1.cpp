@@ -15,6 +15,12 @@ std::string line_after(unsigned n, Location where = Location::current()) {
   return "simt_reports.np1.cpp:" + std::to_string(where.line() + n);
 }
 
+void two_arrays(int) {
+  TRIREME_SHARED(int, first, 64);
+  TRIREME_SHARED(int, second, 64);
+  first[threadIdx.x] = second[threadIdx.x] = 1;
+}
+
 using SimtReports = SimtTest;
 TRIREME_IN_EVERY_ORDER(SimtReports);
 
@@ -114,6 +120,10 @@ TEST_P(SimtReports, LaunchesThatCannotBe) {
   expect_error([&] { run(0, 32, 0, nothing); }, "a grid of 0");
   expect_error([&] { run({1, 65536}, 32, 0, nothing); }, "65536");
   expect_error([&] { run(1, 32, 232449, nothing); }, "232449 bytes of shared memory");
+  expect_error([] { TRIREME_LAUNCH(two_arrays, dim3(1), dim3(32), 163 * 1024 + 1, nullptr, 0); }, "163 KiB at most");
+  expect_error([] { TRIREME_LAUNCH(two_arrays, dim3(1), dim3(32), 163 * 1024 - 511, nullptr, 0); },
+               "512 bytes of arrays in shared memory, where the dynamic part leaves 511");
+  EXPECT_NO_THROW(TRIREME_LAUNCH(two_arrays, dim3(1), dim3(32), 163 * 1024 - 512, nullptr, 0));
   run(1, 1024, 232448, nothing);
   expect_error(
       [] {
