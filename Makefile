@@ -37,7 +37,7 @@ kernels := $(wildcard kernels/cuda/*.cu)
 simt    := $(patsubst %.cpp,$B/%.o,$(wildcard kernels/simt/*.cpp kernels/cuda/*.cpp)) $(kernels:%.cu=$B/%.simt.o) $B/kernels/device.o
 tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit/*.np?.cpp))
 chosen  := $(if $(strip $(T)),$(foreach t,$(tests),$(if $(findstring $(strip $(T)),$(notdir $t)),$t)),$(tests))
-in_simt := $(filter $B/test/simt_%,$(chosen))
+in_simt := $(filter $B/test/simt_%.np1,$(chosen))
 others  := $(filter-out $(in_simt),$(chosen))
 benches := $(patsubst validation/bench/%.cpp,$B/bench/%,$(wildcard validation/bench/*.cpp))
 say     = @printf '%-5s %s\n' $(1) $(2)
