@@ -54,6 +54,12 @@ TEST_P(SimtGemm, Dropout) {
     }
 }
 
+TEST_P(SimtGemm, SlopesOfGeluFarFromZero) {
+  EXPECT_TRUE(far_slopes_are_right<bf16>());
+  EXPECT_TRUE(far_slopes_are_right<fp16>());
+  EXPECT_TRUE(far_slopes_are_right<float>());
+}
+
 // Views that begin anywhere
 template <class T>
 bool shifted_is_right() {
