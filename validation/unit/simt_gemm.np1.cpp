@@ -99,6 +99,21 @@ TEST_P(SimtGemm, DeterministicWhateverTheOrder) {
   EXPECT_EQ(here[1], gradients<float>());
 }
 
+TEST_P(SimtGemm, NoRows) {  // a GPU takes no grid without blocks
+  constexpr LinearShape shape{0, 16, 8};
+  View none{nullptr, 0, kernels::DType::bf16};
+  Tensor<bf16> weight(Tensor<bf16>::random(1, 8 * 16));
+  Tensor<float> dweight(Reals(8 * 16, 5));
+  for (const Gemm product : {Gemm::forward, Gemm::input_gradient, Gemm::weight_gradient})
+    EXPECT_EQ(kernels::cuda::gemm_scratch(product, shape), 0);
+  kernels::cuda::linear(shape, none, weight, {}, none, {}, nullptr);
+  kernels::cuda::linear_residual(shape, {0, 2, 0}, none, weight, {}, {}, none, none, {}, nullptr);
+  kernels::cuda::linear_input_gradient_gelu(shape, none, weight, none, none, {}, nullptr);
+  kernels::cuda::linear_weight_gradient(shape, none, none, dweight, {}, {}, nullptr);
+  EXPECT_EQ(counters().launches, 0u);
+  EXPECT_EQ(dweight.reals(), Reals(8 * 16, 5));
+}
+
 TEST(SimtGemmSplit, FollowsFromTheShape) {
   using kernels::cuda::gemm_scratch;
   EXPECT_EQ(gemm_scratch(Gemm::forward, {128, 511, 128}), 0) << "256 of k a part at least";
