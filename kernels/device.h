@@ -1,4 +1,4 @@
-// Memory of one device and typed spans of it. The CPU form is host memory; streams and events come with the CUDA form.
+// Memory of one device and typed spans of it. The CPU form is host memory, the CUDA form kernels/cuda/device.h.
 #pragma once
 
 #include <cstddef>

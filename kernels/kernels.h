@@ -129,7 +129,7 @@ class Kernels {
   virtual void add(View y, View x) = 0;
   /// Sum of squares in double, independent of the number of threads
   virtual double squared_norm(View x) = 0;
-  /// Sum in double, in order
+  /// Sum in double, in an order that follows from the number of elements alone
   virtual double sum(View x) = 0;
   /// How many elements are infinite or not a number
   virtual std::int64_t non_finite_count(View x) = 0;

@@ -20,23 +20,6 @@ struct Rows16 {
 };
 using Scores = float[tile_rows / 8][4];
 
-/// scores [16, 64] = Q K^T of the warp's queries, row .. row + 15 of the tile
-template <class T, int chunks>
-__device__ __forceinline__ void multiply_keys(const unsigned char* queries, int row, const unsigned char* keys, Scores& scores) {
-#pragma unroll
-  for (int k = 0; k < chunks; k += 2) {
-    std::uint32_t q[4];
-    load_a<chunks>(q, queries, row, k);
-#pragma unroll
-    for (int j = 0; j < tile_rows / 8; j += 2) {
-      std::uint32_t left[2], right[2];
-      load_b<chunks>(left, right, keys, 8 * j, k);
-      ptx::mma_m16n8k16<T>(scores[j], q, left);
-      ptx::mma_m16n8k16<T>(scores[j + 1], q, right);
-    }
-  }
-}
-
 /// Hides the keys after a row's own in the tile on the diagonal; with them go those past the sequence's end. row: the thread's
 /// first one, within the tile
 __device__ __forceinline__ void mask_scores(Scores& scores, int row) {
@@ -75,28 +58,6 @@ __device__ __forceinline__ void exponentiate(Scores& scores, Rows16<size>& rows,
         scores[j][i] = ptx::exp2_approx(fmaf(scores[j][i], scale, -maximum));
         rows.total[half] += scores[j][i];
       }
-  }
-}
-
-/// values [16, size] += P V, P being the scores' fragments as they are
-template <class T, int size>
-__device__ __forceinline__ void multiply_values(const Scores& scores, const unsigned char* values, Rows16<size>& rows) {
-#pragma unroll
-  for (int k = 0; k < tile_rows / 16; ++k) {
-    std::uint32_t p[4];
-    accumulators_to_a<T>(p, scores[2 * k], scores[2 * k + 1]);
-    if (TRIREME_BUG(attention_fragments_swapped)) {
-      const std::uint32_t second = p[1];
-      p[1] = p[2];
-      p[2] = second;
-    }
-#pragma unroll
-    for (int j = 0; j < size / 8; j += 2) {
-      std::uint32_t v[2][2];
-      load_b_transposed<size / 8>(v[0], v[1], values, 16 * k, j);
-      ptx::mma_m16n8k16<T>(rows.values[j], p, v[0]);
-      ptx::mma_m16n8k16<T>(rows.values[j + 1], p, v[1]);
-    }
   }
 }
 
@@ -157,12 +118,12 @@ __global__ void __launch_bounds__(threads, size <= 80 ? 3 : 2) attend(AttentionI
     if (tile < query_tile) fetch_stage(tile + 1);
     const unsigned char* stage = stages + tile % 2 * 2 * tile_bytes;
     Scores scores = {};
-    multiply_keys<T, chunks>(queries, warp_row, stage, scores);
+    multiply_rows<T, chunks, tile_rows>(queries, warp_row, stage, scores);
     if (tile == query_tile) mask_scores(scores, warp_row + static_cast<int>(threadIdx.x) % 32 / 4);
     if (with_dropout && TRIREME_BUG(attention_dropout_before_sum)) drop(p, first_row, tile * tile_rows, scores);
     exponentiate(scores, rows, p.scale * (TRIREME_BUG(attention_scale) ? 1.0f : log2_e));
     if constexpr (with_dropout) drop(p, first_row, tile * tile_rows, scores);
-    multiply_values<T>(scores, stage + tile_bytes, rows);
+    multiply_columns<T, chunks, tile_rows>(scores, stage + tile_bytes, rows.values);
   }
   finish(p, out + p.in_out(), log_sum + p.in_rows(), first_row, rows);
 }
@@ -170,6 +131,7 @@ __global__ void __launch_bounds__(threads, size <= 80 ? 3 : 2) attend(AttentionI
 }  // namespace
 
 void attention(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum, Stream stream) {
+  if (shape.rows.count() * shape.heads == 0) return;
   with_type(qkv.type, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (std::is_same_v<T, float>) {

@@ -129,6 +129,47 @@ template <class T>
 __device__ __forceinline__ void accumulators_to_a(std::uint32_t (&a)[4], const float (&left)[4], const float (&right)[4]) {
   a[0] = pair_of<T>(left[0], left[1]), a[1] = pair_of<T>(left[2], left[3]);
   a[2] = pair_of<T>(right[0], right[1]), a[3] = pair_of<T>(right[2], right[3]);
+  if (TRIREME_BUG(attention_fragments_swapped)) {
+    const std::uint32_t second = a[1];
+    a[1] = a[2];
+    a[2] = second;
+  }
+}
+
+/// sums [16, n] += rows row .. row + 15 of a tile times the rows of another one, transposed
+template <class T, int chunks, int n>
+__device__ __forceinline__ void multiply_rows(const unsigned char* own, int row, const unsigned char* passing,
+                                              float (&sums)[n / 8][4]) {
+#pragma unroll
+  for (int chunk = 0; chunk < chunks; chunk += 2) {
+    std::uint32_t a[4];
+    load_a<chunks>(a, own, row, chunk);
+#pragma unroll
+    for (int j = 0; j < n / 8; j += 2) {
+      std::uint32_t left[2], right[2];
+      load_b<chunks>(left, right, passing, 8 * j, chunk);
+      ptx::mma_m16n8k16<T>(sums[j], a, left);
+      ptx::mma_m16n8k16<T>(sums[j + 1], a, right);
+    }
+  }
+}
+
+/// sums [16, 8 chunks] += weights [16, n] times a tile of n rows
+template <class T, int chunks, int n>
+__device__ __forceinline__ void multiply_columns(const float (&weights)[n / 8][4], const unsigned char* passing,
+                                                 float (&sums)[chunks][4]) {
+#pragma unroll
+  for (int j = 0; j < n / 8; j += 2) {
+    std::uint32_t a[4];
+    accumulators_to_a<T>(a, weights[j], weights[j + 1]);
+#pragma unroll
+    for (int chunk = 0; chunk < chunks; chunk += 2) {
+      std::uint32_t left[2], right[2];
+      load_b_transposed<chunks>(left, right, passing, 8 * j, chunk);
+      ptx::mma_m16n8k16<T>(sums[chunk], a, left);
+      ptx::mma_m16n8k16<T>(sums[chunk + 1], a, right);
+    }
+  }
 }
 
 /// The warp's accumulators [16, 8 n] to rows row .. row + 15 of `to`, those before `rows`; rows lane / 4 times upper, those of

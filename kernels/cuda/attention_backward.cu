@@ -21,42 +21,6 @@ struct Layout {
   static constexpr int bytes = own_part + 2 * passing_part;
 };
 
-/// sums [16, n] += rows row .. row + 15 of a tile times the rows of another one, transposed
-template <class T, int chunks, int n>
-__device__ __forceinline__ void multiply_rows(const unsigned char* own, int row, const unsigned char* passing,
-                                              float (&sums)[n / 8][4]) {
-#pragma unroll
-  for (int chunk = 0; chunk < chunks; chunk += 2) {
-    std::uint32_t a[4];
-    load_a<chunks>(a, own, row, chunk);
-#pragma unroll
-    for (int j = 0; j < n / 8; j += 2) {
-      std::uint32_t left[2], right[2];
-      load_b<chunks>(left, right, passing, 8 * j, chunk);
-      ptx::mma_m16n8k16<T>(sums[j], a, left);
-      ptx::mma_m16n8k16<T>(sums[j + 1], a, right);
-    }
-  }
-}
-
-/// sums [16, 8 chunks] += weights [16, n] times a tile of n rows
-template <class T, int chunks, int n>
-__device__ __forceinline__ void multiply_columns(const float (&weights)[n / 8][4], const unsigned char* passing,
-                                                 float (&sums)[chunks][4]) {
-#pragma unroll
-  for (int j = 0; j < n / 8; j += 2) {
-    std::uint32_t a[4];
-    accumulators_to_a<T>(a, weights[j], weights[j + 1]);
-#pragma unroll
-    for (int chunk = 0; chunk < chunks; chunk += 2) {
-      std::uint32_t left[2], right[2];
-      load_b_transposed<chunks>(left, right, passing, 8 * j, chunk);
-      ptx::mma_m16n8k16<T>(sums[chunk], a, left);
-      ptx::mma_m16n8k16<T>(sums[chunk + 1], a, right);
-    }
-  }
-}
-
 /// Bit 4 j + i: whether dropout keeps element i of accumulator j of a tile [16 own rows, n passing ones]. Not unrolled: Philox
 /// would take many registers at once.
 template <bool of_keys, int n, class T>
@@ -175,6 +139,7 @@ std::int64_t attention_backward_scratch(AttentionShape shape) { return shape.row
 void attention_backward(AttentionShape shape, View dout, View qkv, View out, View log_sum, Dropout dropout, View dqkv,
                         View scratch, Stream stream) {
   const std::int64_t rows = shape.rows.count() * shape.heads, size = rows * shape.head_size;
+  if (rows == 0) return;
   with_type(qkv.type, [&](auto zero) {
     using T = decltype(zero);
     const AttentionGradient<T> p{

@@ -87,6 +87,7 @@
   X(gemm_residual_late, "the residual is read after y was written")                            \
   X(gemm_pre_after_gelu, "pre is kept after the GELU")                                         \
   X(gelu_derivative_slope, "GELU's derivative forgets the cubic term")                         \
+  X(gelu_derivative_far, "GELU's derivative overflows far from 0")                             \
   X(gemm_overwrites, "the weight gradient is written, not accumulated")                        \
   X(gemm_row_sums_again, "every column of tiles counts the bias gradient")                     \
   X(gemm_row_sums_too_early, "sums for the bias gradient go to stages that others still read") \
@@ -116,7 +117,7 @@
   X(pipeline_result_in_use, "the result's shared memory is written again while a store reads it") \
   X(pipeline_store_not_awaited, "the block ends while its last store reads shared memory")
 
-// attention.cu
+// attention.cu, and the products in attention.cuh
 #define TRIREME_BUGS_ATTENTION(X)                                                       \
   X(attention_no_commit, "copies of keys and values are never committed")               \
   X(attention_waits_too_little, "the wait leaves the tile that is needed in flight")    \

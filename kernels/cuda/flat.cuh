@@ -1,4 +1,4 @@
-// Flat buffers, four elements at a time: 16 bytes of fp32, 8 of what is beside it in bf16 or fp16.
+// Flat buffers, four elements at a time.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,6 @@
 namespace trireme::kernels::cuda {
 
 constexpr int flat_threads = 256, flat_elements = 4 * flat_threads;  // of a block
-
-template <class T>
-struct alignas(4 * sizeof(T)) Quad {
-  T element[4];
-};
 
 /// Elements i .. i + 3 of n, 0 past the end. `aligned`: x begins at a multiple of a quad's bytes.
 template <bool aligned, class T>

@@ -47,6 +47,7 @@ struct Split {
 /// The rule of gemm.h
 Split split_of(std::int64_t m, std::int64_t n, std::int64_t k) {
   constexpr std::int64_t side = 128, blocks = 256, least = 256, unit = 32;
+  if (m * n * k == 0) return {1, unit};
   const std::int64_t tiles = ((m + side - 1) / side) * ((n + side - 1) / side);
   const std::int64_t parts = std::max<std::int64_t>(std::min(blocks / tiles, k / least), 1);
   const std::int64_t depth = ((k + parts - 1) / parts + unit - 1) / unit * unit;
@@ -118,6 +119,7 @@ template <class Set>
 void run_forward(LinearShape shape, Form form, View x, View weight, View bias, View y, View scratch, Stream stream,
                  const Set& set) {
   const auto [rows, in, out] = shape;
+  if (rows == 0) return;
   with_type(x.type, [&, n = rows, k = in, columns = out](auto zero) {
     using T = decltype(zero);
     Product<T> p = product_of<T>(elements<T>(x, n * k), k, elements<T>(weight, columns * k), k, n, columns, k);
@@ -132,6 +134,7 @@ void run_forward(LinearShape shape, Form form, View x, View weight, View bias, V
 /// dx [rows, in] = dy W; with `pre` times gelu'(pre)
 void run_input_gradient(LinearShape shape, View dy, View weight, View pre, View dx, View scratch, Stream stream) {
   const auto [rows, in, out] = shape;
+  if (rows == 0) return;
   with_type(dy.type, [&, n = rows, columns = in, k = out](auto zero) {
     using T = decltype(zero);
     Product<T> p = product_of<T>(elements<T>(dy, n * k), k, elements<T>(weight, k * columns), columns, n, columns, k);
@@ -185,6 +188,7 @@ void linear_input_gradient_gelu(LinearShape shape, View dy, View weight, View pr
 
 void linear_weight_gradient(LinearShape shape, View dy, View x, View dweight, View dbias, View scratch, Stream stream) {
   const auto [rows, in, out] = shape;
+  if (rows == 0) return;
   with_type(dy.type, [&, k = rows, n = in, m = out](auto zero) {
     using T = decltype(zero);
     Product<T> p = product_of<T>(elements<T>(dy, k * m), m, elements<T>(x, k * n), n, m, n, k);

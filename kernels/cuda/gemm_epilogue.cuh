@@ -8,11 +8,6 @@
 
 namespace trireme::kernels::cuda {
 
-template <class T>
-struct alignas(4 * sizeof(T)) Quad {
-  T element[4];
-};
-
 /// Four neighbours, of which the first `count` exist; `wide`: in one access, and all exist
 template <class T>
 __device__ __forceinline__ void read_quad(const T* from, bool wide, int count, float (&v)[4]) {

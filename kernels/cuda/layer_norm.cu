@@ -84,6 +84,7 @@ void check_hidden(std::int64_t hidden) {
 
 template <class T, bool with_residual>
 void launch_norm(const NormRows<T>& p, std::int64_t rows, Stream stream) {
+  if (rows == 0) return;
   const bool aligned =
       (p.hidden % Piece<T>::size == 0 && aligned16(p.in.x, p.in.bias, p.in.residual, p.sum, p.gain, p.bias, p.y)) ||
       TRIREME_BUG(layer_norm_always_aligned);

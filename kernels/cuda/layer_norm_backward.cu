@@ -51,9 +51,10 @@ __device__ __forceinline__ void put_parts(const GradientRows<T>& p, const float*
 }
 
 /// dx = dresidual + rstd (g - mean(g) - z mean(g z)) with g = dy gain, z = (x - mean) rstd; the block's parts of dgain, dbias.
-/// Block i visits rows i, i + gridDim.x ... quads: of each sum, a thread.
+/// Block i visits rows i, i + gridDim.x ... quads: of each sum, a thread. Two blocks an SM, so that one reads while the other
+/// waits for its sums; with 32 elements of each operand a thread the registers do not suffice.
 template <class T, int pieces, bool aligned>
-__global__ void __launch_bounds__(row_threads) gradient_rows(GradientRows<T> p, int quads) {
+__global__ void __launch_bounds__(row_threads, pieces* Piece<T>::size <= 16 ? 2 : 1) gradient_rows(GradientRows<T> p, int quads) {
   TRIREME_SHARED(float, parts, 4 * row_warps);
   TRIREME_DYNAMIC_SHARED(memory);
   constexpr int size = Piece<T>::size;
@@ -161,6 +162,7 @@ cost::Cost layer_norm_backward_cost(std::int64_t rows, std::int64_t hidden, std:
 
 void layer_norm_backward(std::int64_t rows, std::int64_t hidden, View dy, View x, View gain, View mean, View rstd, View dresidual,
                          View dx, View dgain, View dbias, View scratch, Stream stream) {
+  if (rows == 0) return;
   auto* parts = elements<float>(scratch, layer_norm_scratch(rows, hidden));
   with_type(x.type, [&](auto zero) {
     using T = decltype(zero);

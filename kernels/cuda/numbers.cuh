@@ -1,4 +1,4 @@
-// Numbers of the compute types and pieces of 16 bytes of them.
+// Numbers of the compute types, pieces of 16 bytes of them, and quads.
 #pragma once
 
 #include "kernels/cuda/ptx.cuh"
@@ -24,6 +24,12 @@ template <class T>
 struct alignas(16) Piece {
   static constexpr int size = 16 / static_cast<int>(sizeof(T));
   T element[size];
+};
+
+/// Four neighbours: 16 bytes of fp32, 8 of what is beside it in bf16 or fp16
+template <class T>
+struct alignas(4 * sizeof(T)) Quad {
+  T element[4];
 };
 
 /// Columns column .. column + size - 1 of a row of `columns`, 0 past its end. `aligned`: every row begins at a multiple of 16

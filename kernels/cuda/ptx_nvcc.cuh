@@ -22,7 +22,7 @@ template <class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
             Arguments&&... arguments) {
   cudaError_t status = cudaSuccess;
-  if (shared_bytes > 48 * 1024)
+  if (shared_bytes > 0)  // 48 KiB need no asking, but of static and dynamic memory together
     status = cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(shared_bytes));
   cudaLaunchConfig_t config = {};

@@ -1,6 +1,7 @@
 // One row of a matrix per block, in pieces of 16 bytes that each thread keeps in registers, so that the row is read once.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/cuda/bugs.h"
@@ -71,10 +72,10 @@ __device__ __forceinline__ void block_sum(V (&value)[n], V* parts) {
   }
 }
 
-/// Threads for a row of `columns` elements, each with as many pieces as the others, in whole warps
+/// Threads for a row of `columns` elements, each with as many pieces as the others, in whole warps; a warp for none
 template <class T>
 int threads_of_row(std::int64_t columns, int rounds = 0) {
-  const std::int64_t all = (columns + Piece<T>::size - 1) / Piece<T>::size;
+  const std::int64_t all = std::max<std::int64_t>((columns + Piece<T>::size - 1) / Piece<T>::size, 1);
   const std::int64_t turns = rounds > 0 ? rounds : (all + row_threads - 1) / row_threads;
   return static_cast<int>(((all + turns - 1) / turns + 31) / 32 * 32);
 }

@@ -1,6 +1,7 @@
 // Attention's CUDA kernels, forward, in the simulator. Oracle: plain loops in double on the same rounded inputs. Tolerance:
 // stands in simt_attention_cases.h.
 #include "kernels/cost.h"
+#include "kernels/cuda/attention_backward.h"
 #include "validation/unit/simt_attention_cases.h"
 #include "validation/unit/simt_fixture.h"
 
@@ -65,6 +66,15 @@ TEST_P(SimtAttention, ExtremeScores) {
   extreme<float>();
   const AttentionShape shape{{70, 1, 0}, 1, 64, 0};  // and sums of many terms
   EXPECT_TRUE(attention_is_right<float>(shape, {}, Tensor<float>::random(1, 3 * out_count(shape), 35)));
+}
+
+TEST_P(SimtAttention, NoPositions) {  // a GPU takes no grid without blocks
+  for (const kernels::DType type : {kernels::DType::bf16, kernels::DType::fp32}) {
+    const View none{nullptr, 0, type};
+    kernels::cuda::attention({{0, 2, 0}, 2, 64, 0}, none, {}, none, {}, nullptr);
+    kernels::cuda::attention_backward({{0, 2, 0}, 2, 64, 0}, none, none, none, {}, {}, none, {}, nullptr);
+  }
+  EXPECT_EQ(counters().launches, 0u);
 }
 
 TEST_P(SimtAttention, RefusesOtherHeadsAndPlaces) {

@@ -72,6 +72,19 @@ TEST_P(SimtCrossEntropy, PaddingAlone) {
   EXPECT_EQ(logits.reals(), Reals(80, 0));
 }
 
+TEST_P(SimtCrossEntropy, RangeWithoutMemory) {
+  const kernels::VocabularyRange range{100, 0, 0};
+  const View logits{nullptr, 0, kernels::DType::bf16};
+  DeviceBuffer<std::int32_t> targets(Tokens{100, 120});
+  const View target_view{targets.data(), 2, kernels::DType::int32};
+  Tensor<float> maximum(2), sums(2), of_targets(2);
+  kernels::cuda::cross_entropy_maximum(2, logits, range, maximum, nullptr);
+  EXPECT_EQ(maximum.reals(), Reals(2, -INFINITY));
+  kernels::cuda::cross_entropy_sums(2, logits, range, target_view, maximum, sums, of_targets, nullptr);
+  EXPECT_EQ(sums.reals(), Reals(2, 0));
+  EXPECT_EQ(of_targets.reals(), Reals(2, 0));
+}
+
 // A target that cannot be: an infinite loss; a logit that is not a number: a loss that is none. Neither is hidden.
 TEST_P(SimtCrossEntropy, NonFinite) {
   const kernels::VocabularyRange range{0, 3, 3};

@@ -54,6 +54,12 @@ TEST_P(SimtGemm, Dropout) {
     }
 }
 
+TEST_P(SimtGemm, SlopesOfGeluFarFromZero) {
+  EXPECT_TRUE(far_slopes_are_right<bf16>());
+  EXPECT_TRUE(far_slopes_are_right<fp16>());
+  EXPECT_TRUE(far_slopes_are_right<float>());
+}
+
 // Views that begin anywhere
 template <class T>
 bool shifted_is_right() {
@@ -91,6 +97,21 @@ TEST_P(SimtGemm, DeterministicWhateverTheOrder) {
   options().order = Order::ascending;
   EXPECT_EQ(here[0], gradients<bf16>());
   EXPECT_EQ(here[1], gradients<float>());
+}
+
+TEST_P(SimtGemm, NoRows) {  // a GPU takes no grid without blocks
+  constexpr LinearShape shape{0, 16, 8};
+  View none{nullptr, 0, kernels::DType::bf16};
+  Tensor<bf16> weight(Tensor<bf16>::random(1, 8 * 16));
+  Tensor<float> dweight(Reals(8 * 16, 5));
+  for (const Gemm product : {Gemm::forward, Gemm::input_gradient, Gemm::weight_gradient})
+    EXPECT_EQ(kernels::cuda::gemm_scratch(product, shape), 0);
+  kernels::cuda::linear(shape, none, weight, {}, none, {}, nullptr);
+  kernels::cuda::linear_residual(shape, {0, 2, 0}, none, weight, {}, {}, none, none, {}, nullptr);
+  kernels::cuda::linear_input_gradient_gelu(shape, none, weight, none, none, {}, nullptr);
+  kernels::cuda::linear_weight_gradient(shape, none, none, dweight, {}, {}, nullptr);
+  EXPECT_EQ(counters().launches, 0u);
+  EXPECT_EQ(dweight.reals(), Reals(8 * 16, 5));
 }
 
 TEST(SimtGemmSplit, FollowsFromTheShape) {

@@ -116,6 +116,22 @@ bool input_gradient_is_right(LinearShape shape, bool through_gelu) {
   return close(dx, expected, product_errors(out), through_gelu ? "dpre" : "dx");
 }
 
+/// gelu' of numbers far from 0: 0 or 1, or not a number
+template <class T>
+bool far_slopes_are_right() {
+  const Reals pre{12, -12, 1e3, -1e3, 6e4, -6e4, 1e13, -1e13, 1e30, -1e30, INFINITY, -INFINITY, std::nan("")};
+  const auto n = static_cast<std::int64_t>(pre.size());
+  Tensor<T> pre_(pre), dy(Reals(1, 1)), weight(Reals(pre.size(), 1)), dx(n);
+  kernels::cuda::linear_input_gradient_gelu({1, n, 1}, dy, weight, pre_, dx, {}, nullptr);
+  const Reals slopes = dx.reals();
+  for (std::size_t i = 0; i + 1 < slopes.size(); ++i)
+    if (!(std::abs(slopes[i] - (pre[i] > 0 ? 1 : 0)) < 1e-20)) {
+      ADD_FAILURE() << "gelu' of " << pre[i] << " is " << slopes[i];
+      return false;
+    }
+  return std::isnan(slopes.back());
+}
+
 template <class T>
 bool weight_gradient_is_right(LinearShape shape, bool with_bias) {
   const auto [rows, in, out] = shape;

@@ -46,6 +46,17 @@ TEST_P(SimtLayerNorm, ManyRows) {  // blocks that visit several rows, more block
   for (const std::int64_t rows : {1, 16, 17, 300}) EXPECT_TRUE(backward_is_right<float>(rows, 40, true)) << rows;
 }
 
+TEST_P(SimtLayerNorm, NoRows) {  // a GPU takes no grid without blocks
+  Tensor<bf16> gain(Reals(8, 1));
+  Tensor<float> dgain(Reals(8, 5)), dbias(Reals(8, 5));
+  View none{nullptr, 0, kernels::DType::bf16}, no_floats{nullptr, 0, kernels::DType::fp32};
+  kernels::cuda::layer_norm(0, 8, none, gain, gain, none, no_floats, no_floats, nullptr);
+  kernels::cuda::residual_layer_norm({0, 3, 0}, 8, none, gain, {}, none, none, gain, gain, none, no_floats, no_floats, nullptr);
+  kernels::cuda::layer_norm_backward(0, 8, none, none, gain, no_floats, no_floats, {}, none, dgain, dbias, {}, nullptr);
+  EXPECT_EQ(counters().launches, 0u);
+  EXPECT_EQ(dgain.reals(), Reals(8, 5));
+}
+
 // The rounding of the mean must cost nothing: neither where it is far from zero nor where all deviations are zero.
 TEST_P(SimtLayerNorm, ExtremeRows) {
   constexpr std::int64_t hidden = 264;
