@@ -11,10 +11,10 @@ constexpr float gelu_cubic = 1.59576912160573071f * 0.044715f;
 
 TRIREME_INLINE float gelu(float x) { return x * logistic(x * (gelu_linear + gelu_cubic * (x * x))); }
 
+/// Beyond 10 it is 0 or 1 to fp32, but there the cube of x outgrows what keeps e finite. Not a number stays.
 TRIREME_INLINE float gelu_derivative(float x) {
-  const float square = x * x;
-  float z = -x * (gelu_linear + gelu_cubic * square);
-  z = z > 80.0f ? 80.0f : z;  // where g is 0: keeps e finite
+  x = x > 10.0f ? 10.0f : x < -10.0f ? -10.0f : x;
+  const float square = x * x, z = -x * (gelu_linear + gelu_cubic * square);  // at most 88: e is finite
   const float e = exponential(z), g = 1.0f / (1.0f + e);
   return g + x * g * (e * g) * (gelu_linear + 3.0f * gelu_cubic * square);  // e g = 1 - g without cancellation
 }

@@ -57,8 +57,11 @@ TEST(Gelu, OverItsRange) {
   EXPECT_EQ(gelu(0), 0);
   EXPECT_EQ(gelu(100), 100);
   EXPECT_EQ(gelu(-100), 0);
-  EXPECT_EQ(gelu_derivative(100), 1);
-  EXPECT_NEAR(gelu_derivative(-100), 0, 1e-29);
+  for (const float far : {100.0f, 1e4f, 1e15f, 5e19f, 3e38f}) {
+    EXPECT_EQ(gelu_derivative(far), 1) << far;
+    EXPECT_NEAR(gelu_derivative(-far), 0, 1e-29) << far;
+  }
+  EXPECT_TRUE(std::isnan(gelu_derivative(std::numeric_limits<float>::quiet_NaN())));
   EXPECT_TRUE(std::isnan(gelu(std::numeric_limits<float>::quiet_NaN())));
 }
 
