@@ -104,6 +104,7 @@ class GuardedPages {
 
 struct Block {
   const char* kernel = "";
+  double begun_at = 0;  // processor_seconds
   const std::function<void()>* body = nullptr;
   dim3 grid, size;
   std::size_t shared_left = 0;  // bytes that the architecture has beside the dynamic part
@@ -133,14 +134,28 @@ extern Thread* current;  // that runs now; null in the scheduler
 std::string place(const Location& where);
 /// Back to the scheduler; returns when the calling thread is ready and its turn comes.
 void leave_thread(State state);
+/// Of this process, so that a busy machine does not count
+double processor_seconds();
+/// Fails when the block has taken more than Options::block_seconds.
+void check_time();
 /// Says what the calling thread is at, for reports.
-inline void at(const char* action, const Location& where) { current->action = action, current->where = where; }
+inline void at(const char* action, const Location& where) {
+  static unsigned calls = 0;
+  current->action = action, current->where = where;
+  if (++calls % 0x1000 == 0) check_time();
+}
 
 void lay_out_shared(std::size_t dynamic_bytes);  // NaN everywhere
 void count_shared_access(std::uint32_t address, std::size_t bytes, const Location& where);
 void count_wavefronts(const SharedAccess& access);
 void finish_shared_accesses();  // of lanes that went different ways
 bool in_shared(const void* memory, std::size_t bytes);
+/// The first byte of [begin, end) that is no longer 0xFF, or null; makes them so again.
+const std::byte* first_stray(std::byte* begin, std::byte* end);
+std::string stray_in_shared();  // what plain assignments wrote beside the block's shared memory; empty: nothing
+std::string stray_writes(const std::string& kernel);  // the same of device buffers
+/// ", 36 bytes into one of 36", when p is at a device buffer or near one
+std::string near_buffer(const void* p);
 void begin_sectors();  // of a launch
 void finish_sectors();
 void check_global(const void* memory, std::size_t bytes, bool write, const Location& where);

@@ -30,10 +30,11 @@ enum class Order { ascending, descending, random };
 
 struct Options {
   Order order = Order::ascending;
-  std::uint64_t seed = 1;  // of Order::random
-  bool assembly = true;    // how fibers switch; false: ucontext
-  bool count = false;      // sectors and bank conflicts, which cost time
-  int planted_bug = 0;     // which one of kernels/cuda/bugs.h kernels run with; 0: none
+  std::uint64_t seed = 1;     // of Order::random
+  bool assembly = true;       // how fibers switch; false: ucontext
+  bool count = false;         // sectors and bank conflicts, which cost time
+  double block_seconds = 60;  // of processor time: a block that takes more is taken for endless
+  int planted_bug = 0;        // which one of kernels/cuda/bugs.h kernels run with; 0: none
 };
 Options& options();
 
@@ -61,7 +62,7 @@ constexpr std::size_t static_shared_bytes = 48 * 1024, dynamic_shared_bytes = 22
 constexpr std::size_t shared_bytes_sm80 = 163 * 1024;  // of both; more only in files for sm_90 (ptx_sm90.h)
 
 /// Throws Error when no GPU would take such a launch.
-void check_launch(dim3 grid, dim3 block, std::size_t shared_bytes, std::size_t shared_limit);
+void check_launch(const char* kernel, dim3 grid, dim3 block, std::size_t shared_bytes, std::size_t shared_limit);
 /// Runs `body` in every thread of the grid; throws Error. shared_limit: of static and dynamic memory together.
 void run_grid(const char* kernel, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body,
               std::size_t shared_limit = dynamic_shared_bytes);
@@ -72,7 +73,7 @@ void give(CUstream_st* stream, std::function<void()> work);
 template <std::size_t shared_limit, class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, CUstream_st* stream,
             Arguments&&... arguments) {
-  check_launch(grid, block, shared_bytes, shared_limit);
+  check_launch(name, grid, block, shared_bytes, shared_limit);
   const std::tuple<Parameters...> bound(static_cast<Parameters>(arguments)...);
   give(stream, [=] {
     run_grid(

@@ -73,6 +73,39 @@ bool is_device_memory(const void* memory, std::size_t bytes) {
   return buffer != nullptr && p + bytes <= begin + buffer->bytes;
 }
 
+bool begins_device_buffer(const void* memory) { return buffers().contains(static_cast<const std::byte*>(memory)); }
+
+std::string near_buffer(const void* memory) {
+  const auto* p = static_cast<const std::byte*>(memory);
+  const auto [begin, buffer] = buffer_before(p);
+  if (buffer != nullptr && p < begin + buffer->bytes + page)
+    return ", " + std::to_string(p - begin) + " bytes into one of " + std::to_string(buffer->bytes);
+  const auto next = buffers().upper_bound(p);
+  if (next == buffers().end() || next->first - p > std::ptrdiff_t{2 * page}) return "";
+  return ", " + std::to_string(next->first - p) + " bytes before one of " + std::to_string(next->second->bytes);
+}
+
+const std::byte* first_stray(std::byte* begin, std::byte* end) {
+  for (std::byte* p = begin; p < end; ++p)
+    if (*p != std::byte{0xFF}) {
+      std::memset(p, 0xFF, static_cast<std::size_t>(end - p));  // reported once
+      return p;
+    }
+  return nullptr;
+}
+
+std::string stray_writes(const std::string& kernel) {
+  for (const auto& [start, buffer] : buffers()) {
+    std::byte *begin = const_cast<std::byte*>(start), *end = begin + buffer->bytes;
+    const std::byte* stray = first_stray(buffer->pages.begin(), begin);
+    if (stray == nullptr) stray = first_stray(end, buffer->pages.end());
+    if (stray != nullptr)
+      return kernel + ": a plain assignment wrote outside every device buffer" + near_buffer(stray) +
+             " (ptx::store would name the line)";
+  }
+  return "";
+}
+
 Requested requested_of(const void* memory) { return buffers().at(static_cast<const std::byte*>(memory))->requested; }
 
 void begin_sectors() {
@@ -94,12 +127,8 @@ void finish_sectors() {
 void check_global(const void* memory, std::size_t bytes, bool write, const Location& where) {
   const auto* p = static_cast<const std::byte*>(memory);
   const auto [begin, buffer] = buffer_before(p);
-  if (buffer == nullptr || p + bytes > begin + buffer->bytes) {
-    const bool near = buffer != nullptr && p < begin + buffer->bytes + page;
-    fail(std::to_string(bytes) + " bytes outside every device buffer and the block's shared memory" +
-             (near ? ", " + std::to_string(p - begin) + " bytes into one of " + std::to_string(buffer->bytes) : ""),
-         where);
-  }
+  if (buffer == nullptr || p + bytes > begin + buffer->bytes)
+    fail(std::to_string(bytes) + " bytes outside every device buffer and the block's shared memory" + near_buffer(p), where);
   (write ? buffer->requested.written : buffer->requested.read) += bytes;
   (write ? counters().requested_written : counters().requested_read) += bytes;
   if (options().count) mark(write ? buffer->written : buffer->read, static_cast<std::size_t>(p - begin), bytes);

@@ -16,6 +16,9 @@ void release_device(void* memory) noexcept;
 /// Whether [memory, memory + bytes) lies in one such buffer
 bool is_device_memory(const void* memory, std::size_t bytes);
 
+/// Whether one begins there
+bool begins_device_buffer(const void* memory);
+
 /// Bytes that kernels have requested of the buffer since it was allocated
 struct Requested {
   std::uint64_t read, written;

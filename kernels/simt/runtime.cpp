@@ -40,6 +40,11 @@ std::vector<std::unique_ptr<CUstream_st>>& streams() {
   return instance;
 }
 
+std::vector<std::unique_ptr<CUevent_st>>& events() {
+  static std::vector<std::unique_ptr<CUevent_st>> instance;
+  return instance;
+}
+
 std::mt19937_64& random_turns() {
   static std::mt19937_64 instance(1);
   return instance;
@@ -49,6 +54,11 @@ void check(cudaStream_t stream, const char* call) {
   const auto is = [&](const auto& s) { return s.get() == stream; };
   if (stream != nullptr && std::none_of(streams().begin(), streams().end(), is))
     throw Error(std::string(call) + ": not a stream, or one that was destroyed");
+}
+
+void check(cudaEvent_t event, const char* call) {
+  if (std::none_of(events().begin(), events().end(), [&](const auto& e) { return e.get() == event; }))
+    throw Error(std::string(call) + ": not an event, or one that was destroyed");
 }
 
 void run_next(CUstream_st& stream) {
@@ -158,7 +168,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
 
 cudaError_t cudaFree(void* memory) {
   if (memory == nullptr) return cudaSuccess;
-  if (!is_device_memory(memory, 1)) return cudaErrorInvalidValue;
+  if (!begins_device_buffer(memory)) return cudaErrorInvalidValue;
   const cudaError_t done = status_of(cudaDeviceSynchronize);
   release_device(memory);
   return done;
@@ -214,22 +224,25 @@ cudaError_t cudaDeviceSynchronize() {
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   check(stream, "cudaStreamWaitEvent");
+  check(event, "cudaStreamWaitEvent");
   if (stream != nullptr) stream->queue.push_back({nullptr, event->mark, event->mark->recorded});
   return cudaSuccess;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  *event = new CUevent_st;
+  events().push_back(std::make_unique<CUevent_st>());
+  *event = events().back().get();
   return cudaSuccess;
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  delete event;
-  return cudaSuccess;
+  const bool known = std::erase_if(events(), [&](const auto& e) { return e.get() == event; }) > 0;
+  return known ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   check(stream, "cudaEventRecord");
+  check(event, "cudaEventRecord");
   const auto mark = event->mark;
   const std::uint64_t record = ++mark->recorded;
   const auto reach = [mark, record] { mark->reached = std::max(mark->reached, record); };
@@ -241,10 +254,12 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  check(event, "cudaEventQuery");
   return event->mark->reached == event->mark->recorded ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  check(event, "cudaEventSynchronize");
   const auto mark = event->mark;
   run_until(nullptr, [&] { return mark->reached >= mark->recorded; });
   return cudaSuccess;

@@ -1,15 +1,16 @@
 // Runs a grid: blocks one after the other, in each the warps, in each the lanes. A warp runs as far as it can before the next one
 // starts: the opposite of lockstep, which would hide what is missing between warps and between lanes.
-#include <signal.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <numeric>
+#include <string_view>
 
 #include "kernels/simt/block_sm90.h"
 #include "kernels/simt/cuda.h"
+#include "kernels/simt/fault.h"
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
@@ -30,70 +31,16 @@ Counters& counters() {
 
 namespace {
 
-constexpr std::size_t stack_bytes = 128 * 1024, page = 4096;
-
 bool by_assembly() { return has_assembly_switch && options().assembly; }
-
-/// The kernel without its template arguments, and the block's index
-std::string block_name() {
-  const uint3 i = block->index;
-  std::string kernel = block->kernel;
-  kernel = kernel.substr(kernel.front() == '(' ? 1 : 0, kernel.find('<') - (kernel.front() == '(' ? 1 : 0));
-  return kernel + " block (" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) + ")";
-}
-
-void record_fault(const std::string& message, const std::string& where) {
-  const Quiet quiet;
-  if (!block->error.empty()) return;
-  block->error = block_name() + " thread " + std::to_string(current->number) + " (last at " + current->action + " " +
-                 place(current->where) + "): " + message + where;
-}
-
-/// A kernel touched a guard page: the launch ends here, the thread is never resumed.
-void on_fault(int signal, siginfo_t* info, void* before) {
-  if (current == nullptr) {  // not a kernel's doing: happen again, without this handler
-    ::signal(signal, SIG_DFL);
-    return;
-  }
-  char address[32];
-  std::snprintf(address, sizeof address, "%p", info->si_addr);
-  record_fault(std::string("access to ") + address + ", outside the memory it was given (or its stack is full)", "");
-  // Left by a switch, so what was blocked for the handler would stay blocked: ThreadSanitizer blocks everything.
-  pthread_sigmask(SIG_SETMASK, &static_cast<ucontext_t*>(before)->uc_sigmask, nullptr);
-  leave_thread(State::waiting);
-}
-
-/// While alive, faults of the kernel end its launch instead of the program.
-class FaultHandler {
- public:
-  FaultHandler() {
-    stack_t own = {};
-    own.ss_sp = memory_.get();
-    own.ss_size = bytes;
-    sigaltstack(&own, &stack_before_);
-    struct sigaction action = {};
-    action.sa_sigaction = on_fault;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    sigaction(SIGSEGV, &action, &before_);
-  }
-  ~FaultHandler() {
-    sigaction(SIGSEGV, &before_, nullptr);
-    sigaltstack(&stack_before_, nullptr);
-  }
-  FaultHandler(const FaultHandler&) = delete;
-  FaultHandler& operator=(const FaultHandler&) = delete;
-
- private:
-  static constexpr std::size_t bytes = 64 * 1024;
-  std::unique_ptr<std::byte[]> memory_ = std::make_unique<std::byte[]>(bytes);
-  stack_t stack_before_ = {};
-  struct sigaction before_ = {};
-};
 
 /// What every fiber executes.
 [[noreturn]] void thread_main() {
   hb_acquire(&block->begun);
-  (*block->body)();
+  try {
+    (*block->body)();
+  } catch (const std::exception& e) {  // a launch within a launch, a container's .at()
+    fail_outside(std::string("an exception left the kernel: ") + e.what());
+  }
   current->action = "exit";
   const auto holds_copies = [](const AsyncGroup& group) { return !group.copies.empty(); };
   if (std::any_of(current->groups.begin(), current->groups.end(), holds_copies))
@@ -120,8 +67,7 @@ void resume(Thread& thread) {
 std::string deadlock() {
   std::map<std::string, std::vector<int>> groups;
   for (const Warp& warp : block->warps)
-    for (const Thread* t : warp.threads)
-      groups[t->state == State::done ? "ended" : std::string(t->action) + " " + place(t->where)].push_back(t->number);
+    for (const Thread* t : warp.threads) groups[t->state == State::done ? "ended" : doing(*t)].push_back(t->number);
   std::string text = block_name() + ": deadlock:";
   for (const auto& [what, threads] : groups)
     text += " {" + std::to_string(threads.size()) + " threads from " + std::to_string(threads.front()) + ": " + what + "}";
@@ -130,10 +76,11 @@ std::string deadlock() {
 
 void begin_thread(int number) {
   Thread& t = block->threads[static_cast<std::size_t>(number)];
-  if (t.stack == nullptr) {  // the lowest page stays unreadable
-    void* memory = mmap(nullptr, stack_bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED || mprotect(memory, page, PROT_NONE) != 0) throw Error("no memory for the stack of a thread");
-    t.stack = static_cast<std::byte*>(memory) + page;
+  if (t.stack == nullptr) {
+    void* memory =
+        mmap(nullptr, stack_guard + stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory, stack_guard, PROT_NONE) != 0) throw Error("no memory for the stack of a thread");
+    t.stack = static_cast<std::byte*>(memory) + stack_guard;
   }
   const auto n = static_cast<unsigned>(number);
   const dim3 size = block->size;
@@ -161,6 +108,7 @@ void begin_block(std::size_t shared_bytes) {
   block->sm90.reset();
   block->error.clear();
   block->alive = static_cast<int>(threads);
+  block->begun_at = processor_seconds();
   hb_acquire(&block->ended);  // of who had this memory before
   hb_release(&block->begun);
   lay_out_shared(shared_bytes);
@@ -211,6 +159,8 @@ void run_block() {
           block_name() + ": ends with " + std::to_string(b.arrived) + " threads arrived at the barrier of " + place(b.where);
   finish_shared_accesses();
   end_block_sm90();
+  const std::string stray = stray_in_shared();
+  if (!stray.empty() && block->error.empty()) block->error = block_name() + ": " + stray;
 }
 
 /// Its threads will not run again.
@@ -223,7 +173,7 @@ void give_up() {
 
 Block::~Block() {
   for (const Thread& t : threads)
-    if (t.stack != nullptr) munmap(t.stack - page, stack_bytes + page);
+    if (t.stack != nullptr) munmap(t.stack - stack_guard, stack_guard + stack_bytes);
 }
 
 std::string place(const Location& where) {
@@ -239,7 +189,8 @@ void leave_thread(State state) {
 
 void fail(const std::string& message, Location where) {
   if (current == nullptr) throw Error(message);
-  record_fault(message, " [" + place(where) + "]");
+  const bool of_kernel = std::string_view(where.file_name()).find("kernels/simt/") == std::string_view::npos;
+  record_fault(message, of_kernel ? " [" + place(where) + "]" : "");
   leave_thread(State::waiting);
   std::abort();
 }
@@ -247,22 +198,23 @@ void fail(const std::string& message, Location where) {
 int lane() { return current->lane; }
 bool planted(int bug) { return options().planted_bug == bug; }
 
-void check_launch(dim3 grid, dim3 size, std::size_t shared_bytes, std::size_t shared_limit) {
+void check_launch(const char* kernel, dim3 grid, dim3 size, std::size_t shared_bytes, std::size_t shared_limit) {
   const std::uint64_t threads = std::uint64_t{size.x} * size.y * size.z;
+  const std::string name = kernel_name(kernel) + ": ";
   if (threads == 0 || threads > 1024 || size.z > 64)
-    throw Error("a block of " + std::to_string(threads) + " threads: 1 to 1024 are possible");
+    throw Error(name + "a block of " + std::to_string(threads) + " threads: 1 to 1024 are possible");
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
-    throw Error("a grid of " + std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z) +
+    throw Error(name + "a grid of " + std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z) +
                 " blocks");
   if (shared_bytes > shared_limit)
-    throw Error(std::to_string(shared_bytes) + " bytes of shared memory: " + std::to_string(shared_limit / 1024) +
+    throw Error(name + std::to_string(shared_bytes) + " bytes of shared memory: " + std::to_string(shared_limit / 1024) +
                 " KiB at most");
 }
 
 void run_grid(const char* kernel, dim3 grid, dim3 size, std::size_t shared_bytes, const std::function<void()>& body,
               std::size_t shared_limit) {
-  if (block != nullptr) throw Error("a launch within a launch");
-  check_launch(grid, size, shared_bytes, shared_limit);
+  if (block != nullptr) throw Error("a launch of " + kernel_name(kernel) + " within a launch");
+  check_launch(kernel, grid, size, shared_bytes, shared_limit);
   // Kept from launch to launch, for the stacks. Blocks that have the same are in order to ThreadSanitizer: so that neighbours
   // are not, there are two then.
   static Block memory[finds_races ? 2 : 1];
@@ -297,7 +249,8 @@ void run_grid(const char* kernel, dim3 grid, dim3 size, std::size_t shared_bytes
     if (!error.empty()) break;
   }
   for (const Block& used : memory) hb_acquire(&used.ended);
-  if (!error.empty()) throw Error(error);
+  if (error.empty()) error = stray_writes(kernel_name(kernel));
+  if (!error.empty()) throw Error(error + fault_source());
   finish_sectors();
 }
 

@@ -10,6 +10,8 @@ namespace {
 
 constexpr int nan_byte = 0xFF;  // makes NaN of fp32, bf16 and fp16, and an index that is out of any bounds
 
+constexpr std::ptrdiff_t margin = 1024;  // beside the block's memory: still NaN when the block ends
+
 /// A place of the source and the how-manieth time this thread is there
 Visit next_visit(const Location& where) {
   Visit visit{where.file_name(), where.line(), where.column(), 0};
@@ -43,7 +45,16 @@ void lay_out_shared(std::size_t dynamic_bytes) {
   std::fill_n(block->writers.begin(), dynamic_bytes, std::int16_t{-1});
   std::fill_n(block->writers.begin() + dynamic_shared_bytes, static_shared_bytes, std::int16_t{-1});
   std::memset(block->static_pages.begin(), nan_byte, static_shared_bytes);
-  std::memset(block->dynamic, nan_byte, static_cast<std::size_t>(block->dynamic_pages.end() - block->dynamic));
+  std::byte* from = std::max(block->dynamic_pages.begin(), block->dynamic - margin);
+  std::memset(from, nan_byte, static_cast<std::size_t>(block->dynamic_pages.end() - from));
+}
+
+std::string stray_in_shared() {
+  if (first_stray(std::max(block->dynamic_pages.begin(), block->dynamic - margin), block->dynamic) != nullptr)
+    return "a plain assignment wrote before the dynamic shared memory";
+  if (first_stray(block->static_end, std::min(block->static_pages.end(), block->static_end + margin)) != nullptr)
+    return "a plain assignment wrote past the last array in shared memory";
+  return "";
 }
 
 void* static_shared(const void* key, std::size_t bytes, std::size_t alignment) {
