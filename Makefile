@@ -12,7 +12,7 @@ NVTX ?=                  # 1: ranges for NVIDIA's profilers; needs CUDA_HOME/inc
 V ?=                     # 1: print the commands
 DEBUG ?=                 # 1: build/debug, unoptimised
 SAN ?=                   # address, undefined, address,undefined or thread: build/asan, ubsan, asan-ubsan, tsan
-T ?=                     # filter of test programs, e.g. T=kernels
+T ?=                     # filter of test programs, e.g. T=kernels, and of cuda-check's sources
 JUNIT ?=                 # file: make validate writes its verdicts there as JUnit XML
 
 , := ,
@@ -36,10 +36,12 @@ sources := $(filter-out src/main.cpp,$(wildcard src/*/*.cpp kernels/*.cpp kernel
 kernels := $(wildcard kernels/cuda/*.cu)
 simt    := $(patsubst %.cpp,$B/%.o,$(wildcard kernels/simt/*.cpp kernels/cuda/*.cpp)) $(kernels:%.cu=$B/%.simt.o) $B/kernels/device.o
 tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit/*.np?.cpp))
-chosen  := $(if $(strip $(T)),$(foreach t,$(tests),$(if $(findstring $(strip $(T)),$(notdir $t)),$t)),$(tests))
+pick    = $(strip $(if $(strip $(T)),$(foreach f,$(1),$(if $(findstring $(strip $(T)),$(notdir $f)),$f)),$(1)))
+chosen  := $(call pick,$(tests))
 in_simt := $(filter $B/test/simt_%.np1,$(chosen))
 others  := $(filter-out $(in_simt),$(chosen))
 benches := $(patsubst validation/bench/%.cpp,$B/bench/%,$(wildcard validation/bench/*.cpp))
+some    = @$(if $(1),,echo "make: T=$(strip $(T)) names no $(2)" >&2; exit 2)
 say     = @printf '%-5s %s\n' $(1) $(2)
 Q       := $(if $(strip $(V)),,@)
 jobs    := -j$(shell nproc 2>/dev/null || echo 2)
@@ -60,11 +62,13 @@ run: deps  ## train a small GPT on English text on 4 ranks
 	@$B/trireme plot runs/novels
 	@$B/trireme trace runs/novels/traces/step-00000003.h5 --svg runs/novels/plots/step-00000003.svg
 test: deps  ## build and run the tests; the last line counts them
-	@$(MAKE) $(jobs) --no-print-directory build $(chosen)
+	$(call some,$(chosen),test program)
+	@$(MAKE) $(jobs) --no-print-directory $(if $(others),build) $(chosen)
 	@MPIEXEC="$(MPIEXEC)" validation/unit/run.sh $(chosen)
 test-long:  ## 200 random kills and one at every file operation
 	@TRIREME_LONG=1 TEST_SECONDS=7200 $(MAKE) --no-print-directory test T=resume.
 test-sanitize: deps  ## the tests under address and undefined-behaviour sanitizers, the CUDA kernels' also under ThreadSanitizer; T=simt: these only
+	$(call some,$(chosen),test program)
 	@$(MAKE) $(jobs) --no-print-directory SAN=address,undefined $(if $(others),build) $(chosen:$B/%=build/asan-ubsan/%)
 	@$(if $(in_simt),$(MAKE) $(jobs) --no-print-directory SAN=thread $(in_simt:$B/%=build/tsan/%))
 	@TRIREME_SMALL=1 MPIEXEC="$(MPIEXEC)" validation/unit/run.sh $(in_simt:$B/%=build/asan-ubsan/%) $(in_simt:$B/%=build/tsan/%) \
@@ -82,10 +86,16 @@ bench: deps  ## rates of matrix products, of each kernel, of a whole step, in on
 	$(MPIEXEC) -n 1 $B/bench/step threads=1
 	for p in 2 4 8; do $(MPIEXEC) -n $$p $B/bench/bubble; done
 	$(MPIEXEC) -n 2 $B/bench/save build
+<<<<<<< HEAD
 cuda-check:  ## compile each CUDA kernel by nvcc for sm_80 and sm_90; warnings, spills and stack are faults; a table of registers
 	@CUDA_HOME=$(CUDA_HOME) validation/gpu/compile.sh $B/cuda $(kernels)
 	@for host in $(wildcard kernels/cuda/*.cpp); do \
 	  $(MPICXX) $(FLAGS) -Werror -DTRIREME_CUDA -isystem $(strip $(CUDA_HOME))/include -fsyntax-only $$host || exit 1; done
+=======
+cuda-check:  ## compile each CUDA kernel by nvcc for sm_80 and sm_90; warnings, spills and stack are faults; a table of registers; T=gemm: these sources only
+	$(call some,$(call pick,$(kernels)),CUDA source)
+	@CUDA_HOME=$(CUDA_HOME) validation/gpu/compile.sh $B/cuda $(call pick,$(kernels))
+>>>>>>> newcomer
 gpu:  ## on a machine with a GPU: the instruction wrappers' micro-kernels natively, against the simulator's dumps
 	@mkdir -p build/gpu
 	@$(strip $(CUDA_HOME))/bin/nvcc -std=c++20 -O3 -Isrc -I. -DTRIREME_CUDA -gencode arch=compute_80,code=sm_80 \
