@@ -86,16 +86,11 @@ bench: deps  ## rates of matrix products, of each kernel, of a whole step, in on
 	$(MPIEXEC) -n 1 $B/bench/step threads=1
 	for p in 2 4 8; do $(MPIEXEC) -n $$p $B/bench/bubble; done
 	$(MPIEXEC) -n 2 $B/bench/save build
-<<<<<<< HEAD
-cuda-check:  ## compile each CUDA kernel by nvcc for sm_80 and sm_90; warnings, spills and stack are faults; a table of registers
-	@CUDA_HOME=$(CUDA_HOME) validation/gpu/compile.sh $B/cuda $(kernels)
-	@for host in $(wildcard kernels/cuda/*.cpp); do \
-	  $(MPICXX) $(FLAGS) -Werror -DTRIREME_CUDA -isystem $(strip $(CUDA_HOME))/include -fsyntax-only $$host || exit 1; done
-=======
 cuda-check:  ## compile each CUDA kernel by nvcc for sm_80 and sm_90; warnings, spills and stack are faults; a table of registers; T=gemm: these sources only
 	$(call some,$(call pick,$(kernels)),CUDA source)
 	@CUDA_HOME=$(CUDA_HOME) validation/gpu/compile.sh $B/cuda $(call pick,$(kernels))
->>>>>>> newcomer
+	@for host in $(wildcard kernels/cuda/*.cpp); do \
+	  $(MPICXX) $(FLAGS) -Werror -DTRIREME_CUDA -isystem $(strip $(CUDA_HOME))/include -fsyntax-only $$host || exit 1; done
 gpu:  ## on a machine with a GPU: the instruction wrappers' micro-kernels natively, against the simulator's dumps
 	@mkdir -p build/gpu
 	@$(strip $(CUDA_HOME))/bin/nvcc -std=c++20 -O3 -Isrc -I. -DTRIREME_CUDA -gencode arch=compute_80,code=sm_80 \
