@@ -76,6 +76,12 @@ void set_timer(double seconds) {
 
 }  // namespace
 
+#if defined(__SANITIZE_ADDRESS__)
+/// What a thread holds when its launch ends early is never destroyed.
+extern "C" const char* __lsan_default_suppressions() { return "leak:thread_main\n"; }
+extern "C" const char* __lsan_default_options() { return "print_suppressions=0"; }
+#endif
+
 std::string kernel_name(const std::string& kernel) {
   const std::size_t begin = kernel.starts_with('(') ? 1 : 0;
   return kernel.substr(begin, kernel.find_first_of("<)") - begin);

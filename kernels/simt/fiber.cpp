@@ -1,6 +1,7 @@
 #include "kernels/simt/fiber.h"
 
 #include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
 
 #include <cstdint>
 
@@ -32,8 +33,15 @@ void* first_frame(std::byte*, std::size_t, void (*)()) { return nullptr; }
 
 }  // namespace
 
+void forget_frames([[maybe_unused]] std::byte* memory, [[maybe_unused]] std::size_t bytes) {
+  ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
+}
+
 void begin_context(Context& context, std::byte* memory, std::size_t bytes, void (*entry)(), bool assembly) {
-  ASAN_UNPOISON_MEMORY_REGION(memory, bytes);  // a launch that a fault ended left its frames there
+  forget_frames(memory, bytes);  // of a launch that a fault ended
+  context.bottom = memory;
+  context.bytes = bytes;
+  context.fake = nullptr;
   if (assembly) {
     context.stack_pointer = first_frame(memory, bytes, entry);
     return;
@@ -45,11 +53,23 @@ void begin_context(Context& context, std::byte* memory, std::size_t bytes, void 
   makecontext(&context.portable, entry, 0);
 }
 
+void begin_fiber([[maybe_unused]] Context& from) {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(nullptr, &from.bottom, &from.bytes);
+#endif
+}
+
 void switch_context(Context& from, Context& to, bool assembly) {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(&from.fake, to.bottom, to.bytes);
+#endif
   if (assembly)
     switch_stacks(&from.stack_pointer, to.stack_pointer);
   else
     swapcontext(&from.portable, &to.portable);
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(from.fake, nullptr, nullptr);
+#endif
 }
 
 }  // namespace trireme::simt

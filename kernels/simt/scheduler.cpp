@@ -35,12 +35,15 @@ bool by_assembly() { return has_assembly_switch && options().assembly; }
 
 /// What every fiber executes.
 [[noreturn]] void thread_main() {
+  begin_fiber(block->scheduler);
   hb_acquire(&block->begun);
+  std::string escaped;
   try {
     (*block->body)();
   } catch (const std::exception& e) {  // a launch within a launch, a container's .at()
-    fail_outside(std::string("an exception left the kernel: ") + e.what());
+    escaped = std::string("an exception left the kernel: ") + e.what();
   }
+  if (!escaped.empty()) fail_outside(escaped);
   current->action = "exit";
   const auto holds_copies = [](const AsyncGroup& group) { return !group.copies.empty(); };
   if (std::any_of(current->groups.begin(), current->groups.end(), holds_copies))
@@ -172,8 +175,11 @@ void give_up() {
 }  // namespace
 
 Block::~Block() {
-  for (const Thread& t : threads)
-    if (t.stack != nullptr) munmap(t.stack - stack_guard, stack_guard + stack_bytes);
+  for (const Thread& t : threads) {
+    if (t.stack == nullptr) continue;
+    forget_frames(t.stack, stack_bytes);
+    munmap(t.stack - stack_guard, stack_guard + stack_bytes);
+  }
 }
 
 std::string place(const Location& where) {
