@@ -38,7 +38,7 @@ simt    := $(patsubst %.cpp,$B/%.o,$(wildcard kernels/simt/*.cpp kernels/cuda/*.
 tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit/*.np?.cpp))
 pick    = $(strip $(if $(strip $(T)),$(foreach f,$(1),$(if $(findstring $(strip $(T)),$(notdir $f)),$f)),$(1)))
 chosen  := $(call pick,$(tests))
-in_simt := $(filter $B/test/simt_%.np1,$(chosen))
+in_simt := $(filter $B/test/simt_%,$(chosen))
 others  := $(filter-out $(in_simt),$(chosen))
 benches := $(patsubst validation/bench/%.cpp,$B/bench/%,$(wildcard validation/bench/*.cpp))
 some    = @$(if $(1),,echo "make: T=$(strip $(T)) names no $(2)" >&2; exit 2)
@@ -127,7 +127,7 @@ $B/test/simt_%.np1: $B/validation/unit/simt_%.np1.o $B/libsimt.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ -lgtest -lgtest_main $(LIBS)
-$B/test/simt_%: $B/validation/unit/simt_%.o $B/libtrireme.a $B/libsimt.a
+$B/test/cuda_%: $B/validation/unit/cuda_%.o $B/libtrireme.a $B/libsimt.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ -lgtest $(LIBS)

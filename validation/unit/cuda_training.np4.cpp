@@ -59,7 +59,7 @@ void expect_equal_training(const std::vector<std::string>& values) {
   simt::release_device(scratch.data);
 }
 
-TEST(SimtTraining, AsOnTheCpu) {
+TEST(CudaTraining, AsOnTheCpu) {
   const std::vector<std::string> common = {"model.dropout=0.1", "model.vocabulary=96", "run.evaluate_every=1",
                                            "run.evaluate_samples=8"};
   for (const std::vector<std::string>& layout :
