@@ -1,5 +1,6 @@
 // What is forbidden or left undefined of wgmma ends the launch with a report.
 #include <functional>
+#include <string>
 
 #include "kernels/cuda/ptx_sm90.cuh"
 #include "validation/unit/simt_fixture.h"
@@ -31,91 +32,73 @@ void finish() {
   ptx::wgmma_wait<0>();
 }
 
-TEST_P(SimtReportsWgmma, MisusedWgmma) {
+/// All that is needed for one product, in order
+void multiply_once(unsigned char* tiles, int stride = 1024) {
+  float d[32];
+  ptx::wgmma_fence(), multiply(d, tiles, stride), finish();
+}
+/// A launch with one product; `between` has its accumulators before `after` ends it.
+template <class Between, class After>
+auto once(const Between& between, const After& after) {
+  return [between, after] {
+    with_operands([&](auto* tiles) {
+      float d[32];
+      ptx::wgmma_fence();
+      multiply(d, tiles);
+      between(tiles, d);
+      after();
+    });
+  };
+}
+void expect_wrong(const std::function<void(unsigned char*)>& work, const std::string& words, unsigned size = 128,
+                  bool fenced = true) {
+  expect_error([&] { with_operands(work, size, fenced); }, words);
+}
+
+TEST_P(SimtReportsWgmma, RightUse) {
   with_operands([](auto* tiles) {
     float d[32];
     ptx::wgmma_fence(), multiply(d, tiles), multiply(d, tiles), finish();
     if (d[31] != 0) fail("not zero");
   });
-  const auto once = [](const auto& between, const auto& after) {
-    return [between, after] {
-      with_operands([&](auto* tiles) {
-        float d[32];
-        ptx::wgmma_fence();
-        multiply(d, tiles);
-        between(tiles, d);
-        after();
-      });
-    };
-  };
+  once([](auto*, auto& d) { finish(), d[0] += 1; }, [] {})();
+}
+
+TEST_P(SimtReportsWgmma, NotEnded) {
   const auto nothing = [](auto*, auto&) {};
   expect_error(once(nothing, [] {}), "wgmma that it never committed");
   expect_error(once(nothing, [] { ptx::wgmma_commit(); }), "wgmma that it never waited for");
+}
+
+TEST_P(SimtReportsWgmma, TouchedInFlight) {
   expect_error(once([](auto* tiles, auto&) { ptx::store(tiles + threadIdx.x / 32 * 2048, 1.0f); }, finish),
                finds_races ? "data race" : "an operand of a wgmma in flight changed");
   expect_error(once([](auto*, auto& d) { d[5] = 0; }, finish), "accumulators of a wgmma in flight were written");
-  once([](auto*, auto& d) { finish(), d[0] += 1; }, [] {})();
-  expect_error(
-      [] {
-        with_operands([](auto* tiles) {
-          float d[32];
-          ptx::wgmma_fence(), multiply(d, tiles), finish();
-          multiply(d, tiles), finish();
-        });
-      },
-      "wgmma without wgmma.fence");
-  expect_error(
-      [] {
-        with_operands(
-            [](auto* tiles) {
-              float d[32];
-              ptx::wgmma_fence(), multiply(d, tiles), finish();
-            },
-            128, false);
-      },
-      "wgmma: shared memory that thread");
-  expect_error(
-      [] {
-        with_operands(
-            [](auto* tiles) {
-              float d[32];
-              ptx::wgmma_fence(), multiply(d, tiles), finish();
-            },
-            64);
-      },
-      "no whole warpgroup");
-  expect_error(
-      [] {
-        with_operands([](auto* tiles) {
-          float d[32];
-          ptx::wgmma_fence(), multiply(d, tiles, 2048), finish();
-        });
-      },
-      "reaches outside the block's shared memory");
-  expect_error(
-      [] {
-        with_operands([](auto* tiles) {
-          float d[32];
-          ptx::wgmma_fence(), multiply(d, tiles + 128), finish();
-        });
-      },
-      "does not begin at a multiple of 1024 bytes");
-  expect_error(
-      [] {
-        with_operands([](auto* tiles) {
-          float d[32];
-          if (threadIdx.x < 96) ptx::wgmma_fence(), multiply(d, tiles), finish();
-        });
-      },
-      "warp 3 left out a wgmma of its warpgroup");
-  expect_error(
-      [] {
-        with_operands([](auto* tiles) {
-          float d[32];
-          ptx::wgmma_fence(), multiply(d, tiles, threadIdx.x < 96 ? 1024 : 512), finish();
-        });
-      },
-      "another warp of the warpgroup has executed a different one");
+}
+
+TEST_P(SimtReportsWgmma, MissingFences) {
+  const auto fenced_once = [](auto* tiles) {
+    float d[32];
+    ptx::wgmma_fence(), multiply(d, tiles), finish();
+    multiply(d, tiles), finish();
+  };
+  expect_wrong(fenced_once, "wgmma without wgmma.fence");
+  expect_wrong([](auto* tiles) { multiply_once(tiles); }, "wgmma: shared memory that thread", 128, false);
+}
+
+TEST_P(SimtReportsWgmma, OperandsOutOfPlace) {
+  expect_wrong([](auto* tiles) { multiply_once(tiles, 2048); }, "reaches outside the block's shared memory");
+  expect_wrong([](auto* tiles) { multiply_once(tiles + 128); }, "does not begin at a multiple of 1024 bytes");
+}
+
+TEST_P(SimtReportsWgmma, WarpsThatDiffer) {
+  expect_wrong([](auto* tiles) { multiply_once(tiles); }, "no whole warpgroup", 64);
+  const auto left_out = [](auto* tiles) {
+    if (threadIdx.x < 96) multiply_once(tiles);
+  };
+  expect_wrong(left_out, "warp 3 left out a wgmma of its warpgroup");
+  expect_wrong([](auto* tiles) { multiply_once(tiles, threadIdx.x < 96 ? 1024 : 512); },
+               "another warp of the warpgroup has executed a different one");
 }
 
 TEST_P(SimtReportsWgmma, FragmentsChangedInFlight) {
