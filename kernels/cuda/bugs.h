@@ -9,6 +9,8 @@
   X(dropout_one_group, "the second four columns of a piece take the first four's mask") \
   X(fold_no_barrier, "the second stage reads before all have written")                  \
   X(fold_overwrites, "weight gradients are written, not accumulated")                   \
+  X(dropout_row, "dropout takes row 0 for position 0")                                  \
+  X(dropout_sample, "all samples have the first one's mask")                            \
   X(dropout_not_scaled, "what dropout keeps is not scaled")                             \
   X(row_sum_half_tree, "a warp's sum starts at a distance of 8")                        \
   X(row_sum_no_barrier, "a block's sum is read before all warps wrote theirs")
@@ -82,8 +84,6 @@
   X(gemm_part_end, "a part of the sum goes on to the end of k")                                \
   X(gemm_first_part, "the first part of the sum is forgotten")                                 \
   X(gemm_bias_in_parts, "every part of the sum has the bias")                                  \
-  X(gemm_dropout_row, "dropout takes row 0 for position 0")                                    \
-  X(gemm_dropout_sample, "all samples have the first one's mask")                              \
   X(gemm_residual_late, "the residual is read after y was written")                            \
   X(gemm_pre_after_gelu, "pre is kept after the GELU")                                         \
   X(gelu_derivative_slope, "GELU's derivative forgets the cubic term")                         \

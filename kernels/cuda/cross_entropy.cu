@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(row_threads) exponential_rows(LogitRows<T> p, 
 
 template <class T, bool aligned>
 __global__ void __launch_bounds__(row_threads)
-    gradient_rows(LogitRows<T> p, const float* target_logits, float scale, float* losses) {
+    logit_gradient_rows(LogitRows<T> p, const float* target_logits, float scale, float* losses) {
   T* row = p.logits + static_cast<std::int64_t>(blockIdx.x) * p.columns;
   const float sum = ptx::load<float>(p.sums + blockIdx.x), factor = scale / sum;
   const int target = target_column(p);
@@ -148,7 +148,7 @@ void cross_entropy_gradient(std::int64_t rows, View logits, VocabularyRange rang
   with_rows(rows, logits, range, [&]<class T>(LogitRows<T> p, auto aligned, dim3 grid, dim3 block) {
     p.targets = elements<std::int32_t>(targets, rows);
     p.sums = elements<float>(sums, rows);
-    TRIREME_LAUNCH((gradient_rows<T, decltype(aligned)::value>), grid, block, 0, stream, p, of_target, scale, loss);
+    TRIREME_LAUNCH((logit_gradient_rows<T, decltype(aligned)::value>), grid, block, 0, stream, p, of_target, scale, loss);
   });
 }
 

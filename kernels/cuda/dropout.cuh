@@ -62,13 +62,14 @@ inline RowMasks masks_of(const Rows& rows, const Dropout& dropout) {
 template <int size>
 __device__ __forceinline__ void row_factors(const RowMasks& masks, unsigned row, int columns, int column,
                                             float (&factors)[size]) {
-  const std::int64_t groups = (columns + 3) / 4, position = masks.first + row / masks.batch;
+  const std::int64_t groups = (columns + 3) / 4, position = (TRIREME_BUG(dropout_row) ? 0 : masks.first) + row / masks.batch;
+  const unsigned sample = TRIREME_BUG(dropout_sample) ? 0 : row % masks.batch;
 #pragma unroll
   for (int j = 0; j < size; j += 4) {
     float four[4] = {1, 1, 1, 1};
     const int group = (column + (TRIREME_BUG(dropout_one_group) ? 0 : j)) / 4;
     if (masks.mask.threshold > 0)
-      dropout_factors(masks.mask, row % masks.batch, static_cast<std::uint64_t>(position * groups + group), four);
+      dropout_factors(masks.mask, sample, static_cast<std::uint64_t>(position * groups + group), four);
 #pragma unroll
     for (int k = 0; k < 4; ++k) factors[j + k] = four[k];
   }

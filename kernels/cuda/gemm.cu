@@ -17,7 +17,7 @@ constexpr int sum_threads = 256;
 
 /// The parts [count, rows, columns] of a product's sums, in order, and its epilogue; four columns a thread
 template <class T>
-__global__ void __launch_bounds__(sum_threads) sum_parts(const float* parts, int count, Epilogue<T> p) {
+__global__ void __launch_bounds__(sum_threads) sum_split(const float* parts, int count, Epilogue<T> p) {
   const std::int64_t quads = (p.columns + 3) / 4, quad = static_cast<std::int64_t>(blockIdx.x) * sum_threads + threadIdx.x;
   const int row = static_cast<int>(quad / quads), column = static_cast<int>(quad % quads) * 4;
   if (row >= p.rows) return;
@@ -37,7 +37,7 @@ template <class T>
 void launch_sum(const float* parts, int count, const Epilogue<T>& p, Stream stream) {
   const std::int64_t quads = (p.columns + 3) / 4 * static_cast<std::int64_t>(p.rows);
   const dim3 grid(static_cast<unsigned>((quads + sum_threads - 1) / sum_threads));
-  TRIREME_LAUNCH((sum_parts<T>), grid, dim3(sum_threads), 0, stream, parts, count, p);
+  TRIREME_LAUNCH((sum_split<T>), grid, dim3(sum_threads), 0, stream, parts, count, p);
 }
 
 struct Split {
@@ -172,9 +172,7 @@ void linear_residual(LinearShape shape, Rows rows, View x, View weight, View bia
   if (rows.count() != shape.rows) throw std::logic_error("linear_residual: other rows than the shape's");
   run_forward(shape, Form::residual, x, weight, bias, y, scratch, stream, [&]<class T>(Epilogue<T>& p) {
     p.before = elements<T>(residual, shape.rows * shape.out);
-    p.batch = static_cast<unsigned>(rows.batch);
-    p.position = rows.first;
-    p.mask = mask_of(dropout);
+    p.masks = masks_of(rows, dropout);
   });
 }
 

@@ -26,10 +26,8 @@ struct Epilogue {
   T *pre, *y;
   float* sums;
   int rows, columns;
-  bool wide;              // four neighbours of any matrix here can be one access
-  unsigned batch;         // from here on with a residual only: row i is position first + i / batch of sample i % batch
-  std::int64_t position;  // of row 0
-  DropoutMask mask;
+  bool wide;       // four neighbours of any matrix here can be one access
+  RowMasks masks;  // with a residual only
 };
 
 /// An operand lies along k when its rows in memory are rows of A or columns of B, as those of x and W in x W^T do; else across.

@@ -11,36 +11,17 @@ namespace trireme::kernels::cuda {
 /// Four neighbours, of which the first `count` exist; `wide`: in one access, and all exist
 template <class T>
 __device__ __forceinline__ void read_quad(const T* from, bool wide, int count, float (&v)[4]) {
-  if (wide) {
-    const auto quad = ptx::load<Quad<T>>(from);
+  const Quad<T> quad = wide ? fetch_quad<true>(from, 0, 4) : fetch_quad<false>(from, 0, count);
 #pragma unroll
-    for (int j = 0; j < 4; ++j) v[j] = to_float(quad.element[j]);
-  } else {
-#pragma unroll
-    for (int j = 0; j < 4; ++j) v[j] = j < count ? to_float(ptx::load<T>(from + j)) : 0.0f;
-  }
+  for (int j = 0; j < 4; ++j) v[j] = to_float(quad.element[j]);
 }
 template <class T>
 __device__ __forceinline__ void write_quad(T* to, bool wide, int count, const float (&v)[4]) {
-  if (wide) {
-    ptx::store(to, Quad<T>{{from_float<T>(v[0]), from_float<T>(v[1]), from_float<T>(v[2]), from_float<T>(v[3])}});
-  } else {
-#pragma unroll
-    for (int j = 0; j < 4; ++j)
-      if (j < count) ptx::store(to + j, from_float<T>(v[j]));
-  }
-}
-
-template <class T>
-__device__ __forceinline__ void dropout_quad(const Epilogue<T>& p, int row, int column, float (&v)[4]) {
-  if (p.mask.threshold == 0) return;
-  const auto sample = static_cast<unsigned>(row) % p.batch, step = static_cast<unsigned>(row) / p.batch;
-  const std::int64_t position = (TRIREME_BUG(gemm_dropout_row) ? 0 : p.position) + step, groups = (p.columns + 3) / 4;
-  float factors[4];
-  dropout_factors(p.mask, TRIREME_BUG(gemm_dropout_sample) ? 0 : sample,
-                  static_cast<std::uint64_t>(position * groups + column / 4), factors);
-#pragma unroll
-  for (int j = 0; j < 4; ++j) v[j] *= factors[j];
+  const Quad<T> quad{{from_float<T>(v[0]), from_float<T>(v[1]), from_float<T>(v[2]), from_float<T>(v[3])}};
+  if (wide)
+    put_quad<true>(to, 0, 4, quad);
+  else
+    put_quad<false>(to, 0, count, quad);
 }
 
 /// sums v, with bias, of columns column .. column + 3 of a row; `before` is what the form reads there
@@ -48,6 +29,7 @@ template <class T>
 __device__ __forceinline__ void finish_quad(const Epilogue<T>& p, int row, int column, float (&v)[4], float (&before)[4]) {
   const int count = p.columns - column + (TRIREME_BUG(gemm_column_bound) ? 1 : 0);
   const std::int64_t at = static_cast<std::int64_t>(row) * p.columns + column;
+  float factors[4];
   switch (p.form) {
     case Form::part: {
       const unsigned part = TRIREME_BUG(gemm_part_slice) ? 0 : blockIdx.z;
@@ -68,9 +50,9 @@ __device__ __forceinline__ void finish_quad(const Epilogue<T>& p, int row, int c
         write_quad(p.y + at, p.wide, count, v);
         read_quad(p.before + at, p.wide, count, before);
       }
-      dropout_quad(p, row, column, v);
+      row_factors(p.masks, static_cast<unsigned>(row), p.columns, column, factors);
 #pragma unroll
-      for (int j = 0; j < 4; ++j) v[j] += before[j];
+      for (int j = 0; j < 4; ++j) v[j] = factors[j] * v[j] + before[j];
       break;
     case Form::gelu_gradient:
 #pragma unroll

@@ -121,8 +121,8 @@ __device__ __forceinline__ void consume(const ptx::TensorMap& y, const Shape& sh
 }
 
 __global__ void __launch_bounds__(threads, 1)
-    product(const __grid_constant__ ptx::TensorMap x, const __grid_constant__ ptx::TensorMap weight,
-            const __grid_constant__ ptx::TensorMap y, Shape shape) {
+    pipelined_product(const __grid_constant__ ptx::TensorMap x, const __grid_constant__ ptx::TensorMap weight,
+                      const __grid_constant__ ptx::TensorMap y, Shape shape) {
   TRIREME_TILES_SHARED(memory);
   TRIREME_SHARED(std::uint64_t, full, stages);
   TRIREME_SHARED(std::uint64_t, empty, stages);
@@ -158,8 +158,8 @@ void linear_pipelined(LinearShape shape, View x, View weight, View y, int blocks
   tiles.tiles = tiles.tiles_of_rows * static_cast<int>((out + tile_columns - 1) / tile_columns);
   tiles.depth = static_cast<int>((in + tile_depth - 1) / tile_depth);
   const int grid = blocks < tiles.tiles ? blocks : tiles.tiles;
-  TRIREME_LAUNCH(product, dim3(static_cast<unsigned>(grid)), dim3(threads), shared_bytes, stream, map_x, map_weight, map_y,
-                 tiles);
+  TRIREME_LAUNCH(pipelined_product, dim3(static_cast<unsigned>(grid)), dim3(threads), shared_bytes, stream, map_x, map_weight,
+                 map_y, tiles);
 }
 
 }  // namespace trireme::kernels::cuda

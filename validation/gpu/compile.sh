@@ -18,7 +18,7 @@ mkdir -p "$out"
 must="gemm_tensor.cu        product   65536 HMMA LDSM LDGSTS
       attention.cu          attend    ?     HMMA LDSM LDGSTS
       attention_backward.cu gradients ?     HMMA LDSM LDGSTS
-      pipeline_sm90.cu      product ?     HGMMA UTMALDG UTMASTG"
+      pipeline_sm90.cu      pipelined_product ? HGMMA UTMALDG UTMASTG"
 
 architectures() { case "$1" in *_sm90.cu) echo 90a ;; *) echo 80 90 ;; esac; }
 compile() {  # SOURCE ARCH: the log, object, PTX and cubin
