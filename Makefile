@@ -5,9 +5,9 @@ MPICXX     ?= $(firstword $(shell command -v mpicxx.mpich mpicxx) mpicxx)
 MPIEXEC    ?= $(firstword $(shell command -v mpiexec.mpich mpiexec) mpiexec)
 HDF5_HOME  ?=            # empty: pkg-config hdf5-mpich, then hdf5
 BLAS_LIBS  ?= -lopenblas
-CUDA_HOME  ?= /usr/local/cuda # for cuda-check and NVTX; the device build comes later
+CUDA_HOME  ?= /usr/local/cuda # for cuda-check, gpu and NVTX; the program itself has no device build yet
 NCCL_HOME  ?= /usr        # not used yet
-CUDA_ARCHS ?= 80 90a      # not used yet
+CUDA_ARCHS ?= 80 90       # compute capabilities of the CUDA kernels; those named *_sm90 are for 90a in any case
 NVTX ?=                  # 1: ranges for NVIDIA's profilers; needs CUDA_HOME/include/nvtx3
 V ?=                     # 1: print the commands
 DEBUG ?=                 # 1: build/debug, unoptimised
@@ -31,13 +31,18 @@ KFLAGS  := $(if $(strip $(DEBUG)),,-O3) -fno-math-errno
 # CUDA sources as the simulator runs them: what a kernel leaves unset is a pattern, not luck.
 pattern := -ftrivial-auto-var-init=pattern
 SIMTFLAGS := -x c++ -O1 -Wno-unknown-pragmas $(shell $(MPICXX) $(pattern) -E -x c++ /dev/null >/dev/null 2>&1 && echo $(pattern))
+NVCC    := $(strip $(CUDA_HOME))/bin/nvcc
+NVFLAGS := -std=c++20 -O3 -lineinfo -Isrc -I. -Xptxas -v,-warn-spills,-warn-lmem-usage --Werror all-warnings -Xcompiler -Wall,-Wextra
+archs   = $(foreach a,$(if $(findstring _sm90,$(1)),90a,$(CUDA_ARCHS)),-gencode arch=compute_$a,code=sm_$a)
 LIBS    := $(H5LIBS) $(BLAS_LIBS) -lfmt
 sources := $(filter-out src/main.cpp,$(wildcard src/*/*.cpp kernels/*.cpp kernels/cpu/*.cpp))
 kernels := $(wildcard kernels/cuda/*.cu)
 simt    := $(patsubst %.cpp,$B/%.o,$(wildcard kernels/simt/*.cpp kernels/cuda/*.cpp)) $(kernels:%.cu=$B/%.simt.o) $B/kernels/device.o
+native  := $B/validation/gpu/native_memory.o $B/validation/gpu/native_engine.o $B/kernels/device.o
 tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit/*.np?.cpp))
 pick    = $(strip $(if $(strip $(T)),$(foreach f,$(1),$(if $(findstring $(strip $(T)),$(notdir $f)),$f)),$(1)))
 chosen  := $(call pick,$(tests))
+on_gpu  := $(call pick,$(patsubst validation/unit/simt_%.np1.cpp,build/gpu/%.np1,$(wildcard $(kernels:kernels/cuda/%.cu=validation/unit/simt_%.np1.cpp))))
 in_simt := $(filter $B/test/simt_%,$(chosen))
 others  := $(filter-out $(in_simt),$(chosen))
 benches := $(patsubst validation/bench/%.cpp,$B/bench/%,$(wildcard validation/bench/*.cpp))
@@ -86,16 +91,20 @@ bench: deps  ## rates of matrix products, of each kernel, of a whole step, in on
 	$(MPIEXEC) -n 1 $B/bench/step threads=1
 	for p in 2 4 8; do $(MPIEXEC) -n $$p $B/bench/bubble; done
 	$(MPIEXEC) -n 2 $B/bench/save build
-cuda-check:  ## compile each CUDA kernel by nvcc for sm_80 and sm_90; warnings, spills and stack are faults; a table of registers; T=gemm: these sources only
+cuda-check: toolkit  ## compile each CUDA kernel by nvcc; warnings, spills and stack are faults; a table of registers; T=gemm: these sources only
 	$(call some,$(call pick,$(kernels)),CUDA source)
-	@CUDA_HOME=$(CUDA_HOME) validation/gpu/compile.sh $B/cuda $(call pick,$(kernels))
+	@$(MAKE) $(jobs) --no-print-directory $(patsubst kernels/cuda/%.cu,build/cuda/%/object.o,$(call pick,$(kernels)))
+	@NVCC=$(NVCC) validation/gpu/resources.sh build/cuda $(call pick,$(kernels))
 	@for host in $(wildcard kernels/cuda/*.cpp); do \
 	  $(MPICXX) $(FLAGS) -Werror -DTRIREME_CUDA -isystem $(strip $(CUDA_HOME))/include -fsyntax-only $$host || exit 1; done
-gpu:  ## on a machine with a GPU: the instruction wrappers' micro-kernels natively, against the simulator's dumps
-	@mkdir -p build/gpu
-	@$(strip $(CUDA_HOME))/bin/nvcc -std=c++20 -O3 -Isrc -I. -DTRIREME_CUDA -gencode arch=compute_80,code=sm_80 \
-	  -gencode arch=compute_90,code=[sm_90,compute_90] -o build/gpu/conformance validation/gpu/conformance.cpp kernels/cuda/conformance.cu
-	@build/gpu/conformance build/gpu
+gpu: gpu-build  ## on a machine with a GPU: the tests of the CUDA kernels and of their instructions on it; T=gemm: these only
+	@$(firstword $(on_gpu)) --gtest_list_tests >/dev/null
+	@validation/unit/run.sh $(on_gpu)
+gpu-build: deps toolkit  ## what make gpu runs, build/gpu/*.np1, where there is no GPU
+	$(call some,$(on_gpu),test program of CUDA kernels)
+	@$(MAKE) $(jobs) --no-print-directory $(on_gpu)
+toolkit:
+	@[ -x $(NVCC) ] || { echo "make: no $(NVCC): set CUDA_HOME to the CUDA toolkit" >&2; exit 1; }
 lint: deps  ## format, what may include what, every header by itself
 	@MPICXX="$(MPICXX)" FLAGS="$(FLAGS)" .ci/lint
 format:  ## rewrite the sources in the project's format
@@ -116,6 +125,20 @@ $B/%.simt.o: %.cu $B/flags
 	$(call say,simt,$<)
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) $(SIMTFLAGS) -MMD -MP -c -o $@ $<
+build/cuda/flags: FORCE
+	@mkdir -p build/cuda; echo '$(NVCC) $(NVFLAGS) $(CUDA_ARCHS)' > $@.new; cmp -s $@.new $@ || cp $@.new $@
+build/cuda/%/object.o: kernels/cuda/%.cu build/cuda/flags  # its folder keeps the log, PTX and cubins
+	$(call say,nvcc,$<)
+	@rm -rf $(@D) && mkdir -p $(@D)
+	$(Q)$(NVCC) $(NVFLAGS) $(call archs,$<) --keep --keep-dir $(@D) -MMD -MP -MF $(@D)/object.d -c -o $@ $< >$(@D)/log 2>&1 || \
+	  { grep -v '^ptxas info' $(@D)/log >&2; exit 1; }
+build/cuda/libkernels.a: $(kernels:kernels/cuda/%.cu=build/cuda/%/object.o)
+	$(Q)rm -f $@ && ar rcs $@ $^
+build/gpu/%.np1: $B/validation/unit/simt_%.np1.o $(native) build/cuda/libkernels.a
+	$(call say,link,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -o $@ $^ -lgtest -lfmt -L$(strip $(CUDA_HOME))/lib64 -lcudart_static -ldl -lrt -lpthread
+$B/validation/gpu/%.o: FLAGS += -isystem $(strip $(CUDA_HOME))/include
 $B/libsimt.a: $(simt)
 	$(Q)rm -f $@ && ar rcs $@ $^
 $B/libtrireme.a: $(sources:%.cpp=$B/%.o)
@@ -147,6 +170,6 @@ $B/bench/%: $B/validation/bench/%.o $B/libtrireme.a
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ $(LIBS)
 FORCE:
-.PHONY: help deps build run test test-long test-sanitize mutations mutation-check validate bench cuda-check gpu lint format clean FORCE
+.PHONY: help deps build run test test-long test-sanitize mutations mutation-check validate bench cuda-check gpu gpu-build toolkit lint format clean FORCE
 .SECONDARY:
--include $(shell find $B -name '*.d' 2>/dev/null)
+-include $(shell find $B build/cuda -name '*.d' 2>/dev/null)

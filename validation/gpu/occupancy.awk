@@ -1,4 +1,4 @@
-# From PTX, then ptxas -v's words, the rows of compile.sh's table.
+# From PTX, then ptxas -v's words, the rows of resources.sh's table.
 function least(a, b) { return a < b ? a : b }
 function blocks(threads, registers, shared,    warps, of_registers) {
   warps = int((threads + 31) / 32)
@@ -16,9 +16,9 @@ BEGIN {
 /\.entry / { entry = $0; sub(/.*\.entry */, "", entry); sub(/\(.*/, "", entry) }
 /^\.maxntid/ { gsub(/,/, ""); threads[entry] = $2 * ($3 ? $3 : 1) * ($4 ? $4 : 1) }
 entry != "" && !(entry in dynamic) { for (name in dynamic_names) if (index($0, name)) dynamic[entry] = 1 }
-/Compiling entry function/ { split($0, part, "\x27"); name = part[2]; entry = "" }
-/bytes stack frame/ { stack = $1; spills = $5 + $9 }
-/Used [0-9]+ registers/ {
+/Compiling entry function/ { split($0, part, "\x27"); name = part[2]; here = part[4] == "sm_" arch; entry = "" }
+here && /bytes stack frame/ { stack = $1; spills = $5 + $9 }
+here && /Used [0-9]+ registers/ {
   registers = shared = 0
   for (i = 1; i <= NF; ++i) { if ($i ~ /^registers/) registers = $(i - 1); if ($i ~ /^smem/) shared = $(i - 2) }
   bytes = name in dynamic ? "?" : 0

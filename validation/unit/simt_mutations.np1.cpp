@@ -20,7 +20,7 @@
 #include "validation/unit/simt_gemm_cases.h"
 #include "validation/unit/simt_layer_norm_cases.h"
 #include "validation/unit/simt_optimizer_cases.h"
-#include "validation/unit/simt_pipeline_cases.h"
+#include "validation/unit/simt_pipeline_sm90_cases.h"
 #include "validation/unit/simt_residual_cases.h"
 
 namespace trireme::simt {

@@ -1,6 +1,6 @@
 // The pipelined product of Hopper in the simulator. Oracle: plain loops in double on the same rounded inputs. Tolerance: one
 // rounding of the result, and one of fp32 for each product and sum.
-#include "validation/unit/simt_pipeline_cases.h"
+#include "validation/unit/simt_pipeline_sm90_cases.h"
 
 #include <functional>
 
@@ -9,18 +9,18 @@
 namespace trireme::simt {
 namespace {
 
-using SimtPipeline = SimtTest;
-TRIREME_IN_EVERY_ORDER(SimtPipeline);
+using SimtPipelineSm90 = SimtTest;
+TRIREME_IN_EVERY_ORDER(SimtPipelineSm90);
 
 // One tile; ragged in every dimension; fewer steps than stages and more; several tiles a block, and blocks without one.
-TEST_P(SimtPipeline, EveryShape) {
+TEST_P(SimtPipelineSm90, EveryShape) {
   EXPECT_TRUE(pipelined_is_right({128, 64, 128}, 1));
   EXPECT_TRUE(pipelined_is_right({1, 8, 8}, 4));
   EXPECT_TRUE(pipelined_is_right({70, 200, 40}, 1));
   EXPECT_TRUE(pipelined_is_right({150, 136, 264}, 2));
 }
 
-TEST_P(SimtPipeline, RowsThatTmaCannotTakeAreRefused) {
+TEST_P(SimtPipelineSm90, RowsThatTmaCannotTakeAreRefused) {
   try {
     pipelined_is_right({8, 12, 8}, 1);
     ADD_FAILURE() << "rows of 24 bytes were taken";
@@ -29,7 +29,7 @@ TEST_P(SimtPipeline, RowsThatTmaCannotTakeAreRefused) {
   }
 }
 
-TEST(SimtPipelineCost, BytesFlopsAndBanks) {
+TEST(SimtPipelineSm90Cost, BytesFlopsAndBanks) {
   options() = {};
   options().count = true;
   counters() = {};
