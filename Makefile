@@ -34,6 +34,7 @@ SIMTFLAGS := -x c++ -O1 -Wno-unknown-pragmas $(shell $(MPICXX) $(pattern) -E -x 
 NVCC    := $(strip $(CUDA_HOME))/bin/nvcc
 NVFLAGS := -std=c++20 -O3 -lineinfo -Isrc -I. -Xptxas -v,-warn-spills,-warn-lmem-usage --Werror all-warnings -Xcompiler -Wall,-Wextra
 archs   = $(foreach a,$(if $(findstring _sm90,$(1)),90a,$(CUDA_ARCHS)),-gencode arch=compute_$a,code=sm_$a)
+CUDALIBS := -lfmt -L$(strip $(CUDA_HOME))/lib64 -lcudart_static -ldl -lrt -lpthread
 LIBS    := $(H5LIBS) $(BLAS_LIBS) -lfmt
 sources := $(filter-out src/main.cpp,$(wildcard src/*/*.cpp kernels/*.cpp kernels/cpu/*.cpp))
 kernels := $(wildcard kernels/cuda/*.cu)
@@ -42,6 +43,7 @@ native  := $B/validation/gpu/native_memory.o $B/validation/gpu/native_engine.o $
 tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit/*.np?.cpp))
 pick    = $(strip $(if $(strip $(T)),$(foreach f,$(1),$(if $(findstring $(strip $(T)),$(notdir $f)),$f)),$(1)))
 chosen  := $(call pick,$(tests))
+cuda_host := $(patsubst kernels/cuda/%.cpp,build/cuda/%.o,$(wildcard kernels/cuda/*.cpp))
 on_gpu  := $(call pick,$(patsubst validation/unit/simt_%.np1.cpp,build/gpu/%.np1,$(wildcard $(kernels:kernels/cuda/%.cu=validation/unit/simt_%.np1.cpp))))
 in_simt := $(filter $B/test/simt_%,$(chosen))
 others  := $(filter-out $(in_simt),$(chosen))
@@ -93,16 +95,17 @@ bench: deps  ## rates of matrix products, of each kernel, of a whole step, in on
 	$(MPIEXEC) -n 2 $B/bench/save build
 cuda-check: toolkit  ## compile each CUDA kernel by nvcc; warnings, spills and stack are faults; a table of registers; T=gemm: these sources only
 	$(call some,$(call pick,$(kernels)),CUDA source)
-	@$(MAKE) $(jobs) --no-print-directory $(patsubst kernels/cuda/%.cu,build/cuda/%/object.o,$(call pick,$(kernels)))
+	@$(MAKE) $(jobs) --no-print-directory $(patsubst kernels/cuda/%.cu,build/cuda/%/object.o,$(call pick,$(kernels))) $(cuda_host)
 	@NVCC=$(NVCC) validation/gpu/resources.sh build/cuda $(call pick,$(kernels))
-	@for host in $(wildcard kernels/cuda/*.cpp); do \
-	  $(MPICXX) $(FLAGS) -Werror -DTRIREME_CUDA -isystem $(strip $(CUDA_HOME))/include -fsyntax-only $$host || exit 1; done
 gpu: gpu-build  ## on a machine with a GPU: the tests of the CUDA kernels and of their instructions on it; T=gemm: these only
 	@$(firstword $(on_gpu)) --gtest_list_tests >/dev/null
 	@validation/unit/run.sh $(on_gpu)
-gpu-build: deps toolkit  ## what make gpu runs, build/gpu/*.np1, where there is no GPU
+gpu-bench: gpu-build  ## on a machine with a GPU: rates of each kernel and of matrix products, in bf16 and fp32
+	build/gpu/kernels width=2 hidden=2048 heads=16 sequence=2048 batch=4 vocabulary=51200
+	build/gpu/kernels width=4 hidden=2048 heads=16 sequence=2048 batch=1 vocabulary=51200
+gpu-build: deps toolkit  ## what these two run, build/gpu/*, where there is no GPU
 	$(call some,$(on_gpu),test program of CUDA kernels)
-	@$(MAKE) $(jobs) --no-print-directory $(on_gpu)
+	@$(MAKE) $(jobs) --no-print-directory $(on_gpu) build/gpu/kernels
 toolkit:
 	@[ -x $(NVCC) ] || { echo "make: no $(NVCC): set CUDA_HOME to the CUDA toolkit" >&2; exit 1; }
 lint: deps  ## format, what may include what, every header by itself
@@ -134,10 +137,17 @@ build/cuda/%/object.o: kernels/cuda/%.cu build/cuda/flags  # its folder keeps th
 	  { grep -v '^ptxas info' $(@D)/log >&2; exit 1; }
 build/cuda/libkernels.a: $(kernels:kernels/cuda/%.cu=build/cuda/%/object.o)
 	$(Q)rm -f $@ && ar rcs $@ $^
+$(cuda_host): build/cuda/%.o: kernels/cuda/%.cpp $B/flags
+	$(call say,c++,$<)
+	$(Q)$(MPICXX) $(FLAGS) -Werror -DTRIREME_CUDA -isystem $(strip $(CUDA_HOME))/include -MMD -MP -c -o $@ $<
 build/gpu/%.np1: $B/validation/unit/simt_%.np1.o $(native) build/cuda/libkernels.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -o $@ $^ -lgtest -lfmt -L$(strip $(CUDA_HOME))/lib64 -lcudart_static -ldl -lrt -lpthread
+	$(Q)$(CXX) -o $@ $^ -lgtest $(CUDALIBS)
+build/gpu/kernels: $B/validation/bench/kernels.o $B/validation/bench/backends/cuda.o $(cuda_host) build/cuda/libkernels.a $B/libtrireme.a
+	$(call say,link,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -o $@ $^ $(CUDALIBS)
 $B/validation/gpu/%.o: FLAGS += -isystem $(strip $(CUDA_HOME))/include
 $B/libsimt.a: $(simt)
 	$(Q)rm -f $@ && ar rcs $@ $^
@@ -165,11 +175,12 @@ $B/test/%: $B/validation/unit/%.o $B/libtrireme.a
 $B/validate: $B/validation/validate.o $B/libtrireme.a
 	$(call say,link,$@)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ $(LIBS)
+$B/bench/kernels: $B/validation/bench/backends/cpu.o
 $B/bench/%: $B/validation/bench/%.o $B/libtrireme.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)
-	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(MPICXX) $(FLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
 FORCE:
-.PHONY: help deps build run test test-long test-sanitize mutations mutation-check validate bench cuda-check gpu gpu-build toolkit lint format clean FORCE
+.PHONY: help deps build run test test-long test-sanitize mutations mutation-check validate bench cuda-check gpu gpu-bench gpu-build toolkit lint format clean FORCE
 .SECONDARY:
 -include $(shell find $B build/cuda -name '*.d' 2>/dev/null)
