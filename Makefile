@@ -39,7 +39,7 @@ LIBS    := $(H5LIBS) $(BLAS_LIBS) -lfmt
 sources := $(filter-out src/main.cpp,$(wildcard src/*/*.cpp kernels/*.cpp kernels/cpu/*.cpp))
 kernels := $(wildcard kernels/cuda/*.cu)
 simt    := $(patsubst %.cpp,$B/%.o,$(wildcard kernels/simt/*.cpp kernels/cuda/*.cpp)) $(kernels:%.cu=$B/%.simt.o) $B/kernels/device.o
-native  := $B/validation/gpu/native_memory.o $B/validation/gpu/native_engine.o $B/kernels/device.o
+native  := $B/validation/gpu/native.o $B/kernels/simt/options.o $B/kernels/device.o
 tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit/*.np?.cpp))
 pick    = $(strip $(if $(strip $(T)),$(foreach f,$(1),$(if $(findstring $(strip $(T)),$(notdir $f)),$f)),$(1)))
 chosen  := $(call pick,$(tests))

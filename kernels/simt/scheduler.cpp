@@ -20,15 +20,6 @@ namespace trireme::simt {
 Block* block = nullptr;
 Thread* current = nullptr;
 
-Options& options() {
-  static Options instance;
-  return instance;
-}
-Counters& counters() {
-  static Counters instance;
-  return instance;
-}
-
 namespace {
 
 bool by_assembly() { return has_assembly_switch && options().assembly; }

@@ -1,5 +1,4 @@
-// What tests set and read of the simulator, without effect on a GPU. Not in native_memory.cpp, since the simulator's declarations
-// of CUDA's types and CUDA's own do not go together.
+// By itself, since tests that run on a GPU need no more of the simulator.
 #include "kernels/simt/engine.h"
 
 namespace trireme::simt {
