@@ -1,7 +1,7 @@
 // The kernels' tests on a GPU: the test programs that the simulator runs, linked with what nvcc made of the kernels and with this
 // in the simulator's place. No launcher's interface names a type of CUDA, so the same objects serve both. Device buffers are
-// managed memory, and CUDA waits for every launch: tests read results when the launcher returns, and what a kernel did wrong is the
-// launch's error.
+// managed memory, and CUDA waits for every launch: tests read results when the launcher returns, and what a kernel did wrong is
+// the launch's error.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
