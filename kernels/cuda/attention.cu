@@ -89,11 +89,15 @@ __device__ __forceinline__ void drop(const AttentionInput<T>& p, int query, int 
   }
 }
 
+/// A tile of queries, two of keys, two of values
+template <int size>
+constexpr int shared_bytes = 5 * tile_rows* size * 2;
+
 /// Blocks a multiprocessor: as many as its 164 KiB of shared memory (sm_80) and its registers hold
 template <class T, int size, bool with_dropout>
 __global__ void __launch_bounds__(threads, size <= 80 ? 3 : 2) attend(AttentionInput<T> p, T* out, float* log_sum) {
   constexpr int chunks = size / 8, tile_bytes = tile_rows * size * 2;
-  TRIREME_DYNAMIC_SHARED(queries);
+  TRIREME_DYNAMIC_SHARED(queries, shared_bytes<size>);
   unsigned char* stages = queries + tile_bytes;                         // two, of keys and values
   const int query_tile = static_cast<int>(gridDim.x - 1 - blockIdx.x);  // those with the most keys come first
   const int warp_row = static_cast<int>(threadIdx.x) / 32 * warp_rows, first_row = query_tile * tile_rows + warp_row;
@@ -146,11 +150,10 @@ void attention(AttentionShape shape, View qkv, Dropout dropout, View out, View l
       with_head_size(shape.head_size, [&](auto head_size) {
         constexpr int size = decltype(head_size)::value;
         const dim3 grid = attention_grid(shape, tile_rows), block(threads);
-        constexpr std::size_t shared = 5 * tile_rows * size * sizeof(T);
         if (dropout.rate > 0)
-          TRIREME_LAUNCH((attend<T, size, true>), grid, block, shared, stream, input, to, sums);
+          TRIREME_LAUNCH((attend<T, size, true>), grid, block, shared_bytes<size>, stream, input, to, sums);
         else
-          TRIREME_LAUNCH((attend<T, size, false>), grid, block, shared, stream, input, to, sums);
+          TRIREME_LAUNCH((attend<T, size, false>), grid, block, shared_bytes<size>, stream, input, to, sums);
       });
     }
   });

@@ -80,8 +80,8 @@ __device__ __forceinline__ void fetch_part(const AttentionGradient<T>& p, unsign
 /// mask.
 template <class T, int head_size, bool of_keys>
 __global__ void __launch_bounds__(threads, head_size == 64 ? 3 : 2) gradients(AttentionGradient<T> p) {
-  TRIREME_DYNAMIC_SHARED(memory);
   using Parts = Layout<head_size>;
+  TRIREME_DYNAMIC_SHARED(memory, Parts::bytes);
   constexpr int chunks = head_size / 8, n = Parts::passing_rows;
   const int s = p.in.sequence, warp_row = static_cast<int>(threadIdx.x) / 32 * 16;
   // The first keys are seen by most queries, the last queries see most keys: the longest blocks come first.

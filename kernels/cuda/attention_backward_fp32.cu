@@ -9,9 +9,7 @@ constexpr int side = 16, largest = 256;
 
 /// Floats from one row of a tile to the next: odd, so that a column's elements lie in different banks
 __host__ __device__ constexpr int stride_of(int head_size) { return head_size | 1; }
-std::size_t shared_bytes(int head_size) {
-  return static_cast<std::size_t>(4 * side * stride_of(head_size) + 2 * side * side) * sizeof(float);
-}
+__host__ __device__ constexpr int shared_bytes(int head_size) { return 4 * (4 * side * stride_of(head_size) + 2 * side * side); }
 
 /// 16 rows from `first` of [sequence, head size]; 0 past the end
 __device__ __forceinline__ void read_tile(float* tile, const float* from, std::int64_t stride, int first, int sequence,
@@ -30,7 +28,7 @@ __device__ __forceinline__ float dot(const float* x, const float* y, int n) {
 /// Gradients of keys and values (of_keys), or of queries
 template <bool of_keys>
 __global__ void __launch_bounds__(side* side, 2) gradients_fp32(AttentionGradient<float> p) {
-  TRIREME_DYNAMIC_SHARED(memory);
+  TRIREME_DYNAMIC_SHARED(memory, shared_bytes(largest));
   const int d = p.in.head_size, s = p.in.sequence, stride = stride_of(d);
   const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y), first = static_cast<int>(blockIdx.x) * side;
   // Tiles of keys and values, or of queries and dout; then those of the others
@@ -88,7 +86,7 @@ void launch_fp32(AttentionShape shape, const AttentionGradient<float>& p, Stream
   if (shape.head_size < 1 || shape.head_size > largest)
     throw std::invalid_argument("attention in fp32 takes head sizes 1 to 256, not " + std::to_string(shape.head_size));
   const dim3 grid = attention_grid(shape, side), block(side, side);
-  const std::size_t shared = shared_bytes(static_cast<int>(shape.head_size));
+  const int shared = shared_bytes(static_cast<int>(shape.head_size));
   launch_sum_rows(shape, p, stream);
   TRIREME_LAUNCH(gradients_fp32<true>, grid, block, shared, stream, p);
   TRIREME_LAUNCH(gradients_fp32<false>, grid, block, shared, stream, p);

@@ -13,6 +13,8 @@ constexpr int tile_rows = 32, warps = 4, warp_rows = tile_rows / warps, threads 
 /// no bank conflict
 __host__ __device__ constexpr int row_stride(int head_size) { return ((head_size + 3) / 4 | 1) * 4; }
 
+__host__ __device__ constexpr int shared_bytes(int head_size) { return 4 * 3 * tile_rows * row_stride(head_size); }
+
 /// Rows first .. first + 31 of a part of qkv into a tile; 0 past the sequence's end and past the head's
 __device__ __forceinline__ void fetch(const AttentionInput<float>& p, int part, int first, float* tile) {
   const int lane = static_cast<int>(threadIdx.x) % 32, stride = row_stride(p.head_size);
@@ -97,7 +99,7 @@ __device__ __forceinline__ void finish(const AttentionInput<float>& p, int query
 /// columns: 32 times as many are at least the head's
 template <int columns>
 __global__ void __launch_bounds__(threads, 1) attend_fp32(AttentionInput<float> p, float* out, float* log_sum) {
-  TRIREME_DYNAMIC_SHARED(memory);
+  TRIREME_DYNAMIC_SHARED(memory, shared_bytes(32 * columns));
   const int stride = row_stride(p.head_size), lane = static_cast<int>(threadIdx.x) % 32;
   auto* queries = reinterpret_cast<float*>(memory);
   float *keys = queries + tile_rows * stride, *values = keys + tile_rows * stride;
@@ -140,7 +142,7 @@ void attention_fp32(AttentionShape shape, View qkv, Dropout dropout, View out, V
   const AttentionInput<float> input = attention_input<float>(shape, qkv, dropout);
   auto *to = elements<float>(out, vectors * shape.head_size), *sums = elements<float>(log_sum, vectors);
   const dim3 grid = attention_grid(shape, tile_rows), block(threads);
-  const std::size_t shared = sizeof(float) * 3 * tile_rows * static_cast<std::size_t>(row_stride(input.head_size));
+  const int shared = shared_bytes(input.head_size);
   if (shape.head_size <= 64)
     TRIREME_LAUNCH(attend_fp32<2>, grid, block, shared, stream, input, to, sums);
   else if (shape.head_size <= 128)

@@ -5,6 +5,7 @@
 namespace trireme::kernels::cuda {
 namespace {
 
+constexpr int shared_bytes = 1024;
 constexpr int matrix_words = 256;  // four matrices of 8 x 8 elements of 2 bytes, one after the other
 
 /// All four matrices in shared memory, by one warp
@@ -16,7 +17,7 @@ __device__ void fetch_matrices(const std::uint32_t* in, unsigned char* tiles) {
 /// out [32, count]: registers of each lane
 template <int count, bool transposed>
 __global__ void ldmatrix(const std::uint32_t* in, std::uint32_t* out) {
-  TRIREME_DYNAMIC_SHARED(tiles);
+  TRIREME_DYNAMIC_SHARED(tiles, shared_bytes);
   fetch_matrices(in, tiles);
   std::uint32_t r[count];
   const int lane = threadIdx.x;
@@ -48,7 +49,7 @@ __global__ void mma(const std::uint32_t* in, std::uint32_t* out) {
 /// Lane i copies `bytes` bytes of which i % (bytes + 1) are of the source; out [32, bytes / 4]
 template <int bytes>
 __global__ void cp_async(const std::uint32_t* in, std::uint32_t* out) {
-  TRIREME_DYNAMIC_SHARED(to);
+  TRIREME_DYNAMIC_SHARED(to, shared_bytes);
   const int lane = threadIdx.x;
   ptx::cp_async<bytes>(to + bytes * lane, in + bytes / 4 * lane, lane % (bytes + 1));
   ptx::cp_async_commit();
@@ -59,7 +60,7 @@ __global__ void cp_async(const std::uint32_t* in, std::uint32_t* out) {
 
 /// Three groups, the oldest two waited for; out [32]: first plus second
 __global__ void cp_async_groups(const std::uint32_t* in, std::uint32_t* out) {
-  TRIREME_DYNAMIC_SHARED(to);
+  TRIREME_DYNAMIC_SHARED(to, shared_bytes);
   const int lane = threadIdx.x;
   for (int group = 0; group < 3; ++group) {
     ptx::cp_async<4>(to + 128 * group + 4 * lane, in + 32 * group + lane);
@@ -123,7 +124,7 @@ __global__ void conversions(const std::uint32_t* in, std::uint32_t* out) {
 
 template <void (*kernel)(const std::uint32_t*, std::uint32_t*), int threads>
 void run(const std::uint32_t* in, std::uint32_t* out, Stream stream) {
-  TRIREME_LAUNCH(*kernel, dim3(1), dim3(threads), 1024, stream, in, out);
+  TRIREME_LAUNCH(*kernel, dim3(1), dim3(threads), shared_bytes, stream, in, out);
 }
 
 }  // namespace

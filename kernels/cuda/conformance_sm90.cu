@@ -46,10 +46,12 @@ struct Place {
   int at[rank];
 };
 
+constexpr int box_bytes = 4096;  // one, or two of up to 2048
+
 /// The box as it lies in shared memory
 template <int rank>
 __global__ void tma_load(const __grid_constant__ TensorMap map, Place<rank> place, int words, std::uint32_t* out) {
-  TRIREME_TILES_SHARED(box);
+  TRIREME_TILES_SHARED(box, box_bytes);
   TRIREME_SHARED(std::uint64_t, full, 1);
   if (thread() == 0) {
     ptx::mbarrier_init(full, 1);
@@ -70,7 +72,7 @@ void load_box(const std::uint32_t* in, std::uint32_t* out, const std::int64_t (&
   const auto map = ptx::make_tensor_map(reinterpret_cast<const float*>(in), size, stride, box, swizzle);
   int words = 1;
   for (const int b : box) words *= b;
-  TRIREME_LAUNCH(tma_load<rank>, dim3(1), dim3(32), 4096, stream, map, place, words, out);
+  TRIREME_LAUNCH(tma_load<rank>, dim3(1), dim3(32), box_bytes, stream, map, place, words, out);
 }
 void load_2d(const std::uint32_t* in, std::uint32_t* out, Stream stream) {  // sticks out at the end of both dimensions
   load_box<2>(in, out, {18, 6}, {20}, {8, 4}, Swizzle::none, {{15, 4}}, stream);
@@ -95,7 +97,7 @@ __global__ void fill(std::uint32_t* out, int words) {
 template <int rank>
 __global__ void tma_store(const __grid_constant__ TensorMap map, Place<rank> first, Place<rank> second, int words,
                           const std::uint32_t* in) {
-  TRIREME_TILES_SHARED(boxes);
+  TRIREME_TILES_SHARED(boxes, box_bytes);
   copy_words(boxes, in, words);
   copy_words(boxes + 2048, in + words, words);
   ptx::fence_proxy_async();
@@ -119,7 +121,7 @@ void store_boxes(const std::uint32_t* in, std::uint32_t* out, int out_words, con
   int words = 1;
   for (const int b : box) words *= b;
   TRIREME_LAUNCH(fill, dim3(1), dim3(32), 16, stream, out, out_words);
-  TRIREME_LAUNCH(tma_store<rank>, dim3(1), dim3(32), 4096, stream, map, first, second, words, in);
+  TRIREME_LAUNCH(tma_store<rank>, dim3(1), dim3(32), box_bytes, stream, map, first, second, words, in);
 }
 void store_2d(const std::uint32_t* in, std::uint32_t* out, Stream stream) {
   store_boxes<2>(in, out, 120, {18, 6}, {20}, {8, 4}, Swizzle::none, {{15, 4}}, {{-3, -1}}, stream);
@@ -154,8 +156,8 @@ constexpr int tile_words = 2048;  // 64 rows of 128 bytes
 /// then the sums [128, n / 2] to begin with, when there are any. out: registers
 template <class T, int n, bool m_major, bool n_major, bool begins, bool folded>
 __global__ void wgmma_shared(const std::uint32_t* in, std::uint32_t* out) {
-  TRIREME_TILES_SHARED(tiles);
   constexpr int words = tile_words + (n + 63) / 64 * tile_words;
+  TRIREME_TILES_SHARED(tiles, 4 * words);
   copy_words(tiles, in, words);
   ptx::fence_proxy_async();
   __syncthreads();
@@ -177,8 +179,9 @@ __global__ void wgmma_shared(const std::uint32_t* in, std::uint32_t* out) {
 /// in: registers of A [4, 128, 4], then B as above. Two groups, the first waited for alone
 template <class T, int n, bool n_major>
 __global__ void wgmma_registers(const std::uint32_t* in, std::uint32_t* out) {
-  TRIREME_TILES_SHARED(tiles);
-  copy_words(tiles, in + tile_words, (n + 63) / 64 * tile_words);
+  constexpr int words = (n + 63) / 64 * tile_words;
+  TRIREME_TILES_SHARED(tiles, 4 * words);
+  copy_words(tiles, in + tile_words, words);
   ptx::fence_proxy_async();
   __syncthreads();
   std::uint32_t a[4][4];

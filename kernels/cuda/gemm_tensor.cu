@@ -116,7 +116,7 @@ __device__ __forceinline__ void finish_tile(const Epilogue<T>& p, int row, int c
 
 template <class T, bool a_across, bool b_across>
 __global__ void __launch_bounds__(threads, 2) product(Product<T> p) {
-  TRIREME_DYNAMIC_SHARED(memory);
+  TRIREME_DYNAMIC_SHARED(memory, stages * stage_bytes);
   const int warp = static_cast<int>(threadIdx.x) / 32, row = warp / 4 * warp_rows, column = warp % 4 * warp_columns;
   int first_row, first_column;
   block_tile<tile_side, tile_side>(p.epilogue.rows, p.epilogue.columns, first_row, first_column);

@@ -50,13 +50,20 @@ __device__ __forceinline__ void put_parts(const GradientRows<T>& p, const float*
   }
 }
 
+constexpr std::int64_t longest_summed_by_rows = 20480;  // a multiple of row_threads pieces of any type
+static_assert(2 * sizeof(float) * longest_summed_by_rows + sizeof(float[4 * row_warps]) <= 163 * 1024, "sm_80's shared memory");
+/// Two sums of every column of the longest rows with so many pieces a thread
+template <class T, int pieces>
+constexpr std::int64_t most_shared_bytes = 2 * sizeof(float) *
+                                           (pieces == 0 ? longest_summed_by_rows : pieces * Piece<T>::size * row_threads);
+
 /// dx = dresidual + rstd (g - mean(g) - z mean(g z)) with g = dy gain, z = (x - mean) rstd; the block's parts of dgain, dbias.
 /// Block i visits rows i, i + gridDim.x ... quads: of each sum, a thread. Two blocks an SM, so that one reads while the other
 /// waits for its sums; with 32 elements of each operand a thread the registers do not suffice.
 template <class T, int pieces, bool aligned>
 __global__ void __launch_bounds__(row_threads, pieces* Piece<T>::size <= 16 ? 2 : 1) gradient_rows(GradientRows<T> p, int quads) {
   TRIREME_SHARED(float, parts, 4 * row_warps);
-  TRIREME_DYNAMIC_SHARED(memory);
+  TRIREME_DYNAMIC_SHARED(memory, (most_shared_bytes<T, pieces>));
   constexpr int size = Piece<T>::size;
   auto* sums = reinterpret_cast<float*>(memory);
   for (int q = 0; q < 2 * quads && !TRIREME_BUG(layer_norm_sums_not_zeroed); ++q)
@@ -116,9 +123,6 @@ __global__ void __launch_bounds__(column_threads) gradient_columns(GradientRows<
     }
   });
 }
-
-constexpr std::int64_t longest_summed_by_rows = 20480;  // a multiple of row_threads pieces of any type
-static_assert(2 * sizeof(float) * longest_summed_by_rows + sizeof(float[4 * row_warps]) <= 163 * 1024, "sm_80's shared memory");
 
 /// Parts of the weight gradients; a function of the shape alone
 std::int64_t gradient_parts(std::int64_t rows, std::int64_t hidden) {

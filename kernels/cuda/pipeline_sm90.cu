@@ -123,7 +123,7 @@ __device__ __forceinline__ void consume(const ptx::TensorMap& y, const Shape& sh
 __global__ void __launch_bounds__(threads, 1)
     pipelined_product(const __grid_constant__ ptx::TensorMap x, const __grid_constant__ ptx::TensorMap weight,
                       const __grid_constant__ ptx::TensorMap y, Shape shape) {
-  TRIREME_TILES_SHARED(memory);
+  TRIREME_TILES_SHARED(memory, shared_bytes);
   TRIREME_SHARED(std::uint64_t, full, stages);
   TRIREME_SHARED(std::uint64_t, empty, stages);
   if (threadIdx.x == 0) {

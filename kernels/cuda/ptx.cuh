@@ -2,7 +2,7 @@
 // A CUDA compiler finds inline PTX here, the host's compiler the simulator. Kernels include nothing of either.
 //
 //   TRIREME_SHARED(float, sums, 32);           an array in shared memory
-//   TRIREME_DYNAMIC_SHARED(tiles);             unsigned char*, as many bytes as the launch says, aligned to 128
+//   TRIREME_DYNAMIC_SHARED(tiles, most);       unsigned char*, as many bytes as the launch says, at most `most`, aligned to 128
 //   TRIREME_LAUNCH((kernel<T>), grid, block, shared_bytes, stream, arguments...);
 #pragma once
 

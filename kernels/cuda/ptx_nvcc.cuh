@@ -12,7 +12,10 @@
 #include <type_traits>
 
 #define TRIREME_SHARED(T, name, n) __shared__ T name[n]
-#define TRIREME_DYNAMIC_SHARED(name) extern __shared__ __align__(128) unsigned char name[]
+#define TRIREME_DYNAMIC_SHARED(name, most) \
+  TRIREME_SHARED_BYTES(most);              \
+  extern __shared__ __align__(128) unsigned char name[]
+#define TRIREME_SHARED_BYTES(most) asm volatile("// dynamic_shared_bytes %0" ::"n"(static_cast<int>(most)))
 #define TRIREME_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
   ::trireme::kernels::ptx::launch(#kernel, &kernel, grid, block, shared_bytes, stream, __VA_ARGS__)
 

@@ -2,7 +2,7 @@
 // named *_sm90.cu, which are compiled for sm_90a alone.
 //
 //   const __grid_constant__ ptx::TensorMap map   a kernel's parameter, made by ptx::make_tensor_map
-//   TRIREME_TILES_SHARED(tiles);                 dynamic shared memory, aligned to 1024 bytes for the 128-byte swizzle
+//   TRIREME_TILES_SHARED(tiles, most);           dynamic shared memory, aligned to 1024 bytes for the 128-byte swizzle
 #pragma once
 
 #include "kernels/cuda/ptx.cuh"

@@ -7,7 +7,9 @@
 #include "kernels/cuda/ptx_nvcc.cuh"
 #include "kernels/cuda/tensor_map.h"
 
-#define TRIREME_TILES_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
+#define TRIREME_TILES_SHARED(name, most) \
+  TRIREME_SHARED_BYTES(most);            \
+  extern __shared__ __align__(1024) unsigned char name[]
 
 namespace trireme::kernels::ptx {
 

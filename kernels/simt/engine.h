@@ -100,7 +100,8 @@ void barrier_arrive(int id, int threads, Location where);
 
 /// The array that this block has for `key`; the same on every call.
 void* static_shared(const void* key, std::size_t bytes, std::size_t alignment);
-void* dynamic_shared();
+/// An Error when the launch has none, or more than `most` bytes.
+void* dynamic_shared(std::size_t most);
 /// Address in the 32-bit window of shared memory; an Error unless [memory, memory + bytes) is this block's shared memory.
 std::uint32_t shared_address(const void* memory, std::size_t bytes, Location where);
 

@@ -7,7 +7,7 @@
 #define __grid_constant__
 #undef TRIREME_SHARED_LIMIT
 #define TRIREME_SHARED_LIMIT ::trireme::simt::dynamic_shared_bytes
-#define TRIREME_TILES_SHARED(name) TRIREME_DYNAMIC_SHARED(name)
+#define TRIREME_TILES_SHARED(name, most) TRIREME_DYNAMIC_SHARED(name, most)
 
 namespace trireme::kernels::ptx {
 

@@ -71,8 +71,12 @@ void* static_shared(const void* key, std::size_t bytes, std::size_t alignment) {
   return block->arrays.emplace_back(key, block->static_pages.begin() + begin).second;
 }
 
-void* dynamic_shared() {
-  if (block->dynamic == block->dynamic_pages.end()) fail("was launched without dynamic shared memory");
+void* dynamic_shared(std::size_t most) {
+  const auto bytes = static_cast<std::size_t>(block->dynamic_pages.end() - block->dynamic);
+  if (bytes == 0) fail("was launched without dynamic shared memory");
+  if (bytes > (most + 15) / 16 * 16)
+    fail("was launched with " + std::to_string(bytes) + " bytes of dynamic shared memory, and says " + std::to_string(most) +
+         " at most");
   return block->dynamic;
 }
 

@@ -4,7 +4,7 @@ BEGIN {
   for (count = split(must, rows, "\n"); count > 0; --count) {
     n = split(rows[count], rule, " ")
     if (rule[1] != source) continue
-    for (wanted[rule[2]] = ""; n > 3; --n) wanted[rule[2]] = wanted[rule[2]] " " rule[n]
+    for (wanted[rule[2]] = ""; n > 2; --n) wanted[rule[2]] = wanted[rule[2]] " " rule[n]
   }
 }
 /^\.text\./ {

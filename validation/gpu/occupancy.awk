@@ -7,22 +7,16 @@ function blocks(threads, registers, shared,    warps, of_registers) {
 }
 BEGIN {
   sm_shared = (arch == "80" ? 164 : 228) * 1024
-  for (count = split(must, rows, "\n"); count > 0; --count) {
-    split(rows[count], rule, " ")
-    if (rule[1] == source) known[rule[2]] = rule[3]
-  }
 }
-/^\.extern \.shared/ { gsub(/[\[\];]/, "", $NF); dynamic_names[$NF] = 1 }
 /\.entry / { entry = $0; sub(/.*\.entry */, "", entry); sub(/\(.*/, "", entry) }
 /^\.maxntid/ { gsub(/,/, ""); threads[entry] = $2 * ($3 ? $3 : 1) * ($4 ? $4 : 1) }
-entry != "" && !(entry in dynamic) { for (name in dynamic_names) if (index($0, name)) dynamic[entry] = 1 }
+/dynamic_shared_bytes/ { dynamic[entry] = $NF }
 /Compiling entry function/ { split($0, part, "\x27"); name = part[2]; here = part[4] == "sm_" arch; entry = "" }
 here && /bytes stack frame/ { stack = $1; spills = $5 + $9 }
 here && /Used [0-9]+ registers/ {
   registers = shared = 0
   for (i = 1; i <= NF; ++i) { if ($i ~ /^registers/) registers = $(i - 1); if ($i ~ /^smem/) shared = $(i - 2) }
-  bytes = name in dynamic ? "?" : 0
-  for (kernel in known) if (index(name, length(kernel) kernel) && name in dynamic) bytes = known[kernel]
-  resident = name in threads ? (bytes == "?" ? "<=" : "") blocks(threads[name], registers, shared + bytes) : "-"
+  bytes = name in dynamic ? dynamic[name] : 0
+  resident = name in threads ? blocks(threads[name], registers, shared + bytes) : "-"
   printf "sm_%-3s %9d %6d %7s %7s %6s %6d %5d  %s\n", arch, registers, shared, bytes, name in threads ? threads[name] : "-", resident, spills, stack, name
 }

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # Prints what every CUDA kernel takes of an SM, from what nvcc kept in FOLDER/NAME for each SOURCE NAME.cu: log, PTX, cubins.
 # Faults: spills, stack frames, tensor-core kernels without their instructions. Last line: "cuda-check: N kernels, N faults".
-#   shared, dynamic  bytes a block; dynamic memory is its launcher's choice: known for the kernels of `must` below, ? otherwise
+#   shared, dynamic  bytes a block; of dynamic memory the most that the kernel says it is launched with
 #   threads          a block, from __launch_bounds__; - without
 #   blocks           that an SM holds at once, by registers (65,536, in units of 256 a warp), threads (2,048), blocks (32) and shared
-#                    memory (164 KiB on sm_80, 228 KiB on sm_90, 1 KiB of it reserved a block); <= where dynamic memory is not known
+#                    memory (164 KiB on sm_80, 228 KiB on sm_90, 1 KiB of it reserved a block)
 # Usage: NVCC=... resources.sh FOLDER SOURCE.cu...
 set -u
 here=$(dirname "$0") out=$1
 shift
 
-# source, kernels, dynamic bytes, instructions that every one of them has: tensor cores, matrix loads, asynchronous copies
-must="gemm_tensor.cu        product   65536 HMMA LDSM LDGSTS
-      attention.cu          attend    ?     HMMA LDSM LDGSTS
-      attention_backward.cu gradients ?     HMMA LDSM LDGSTS
-      pipeline_sm90.cu      pipelined_product ? HGMMA UTMALDG UTMASTG"
+# source, kernels, instructions that every one of them has: tensor cores, matrix loads, asynchronous copies
+must="gemm_tensor.cu        product           HMMA LDSM LDGSTS
+      attention.cu          attend            HMMA LDSM LDGSTS
+      attention_backward.cu gradients         HMMA LDSM LDGSTS
+      pipeline_sm90.cu      pipelined_product HGMMA UTMALDG UTMASTG"
 
 disassembler() {  # prints the command; the toolkit's smallest installations lack it, PyPI has it
   local tool
@@ -41,7 +41,7 @@ for source in "$@"; do
   for arch in $(sed -n "s/.*Compiling entry function.* for 'sm_\([0-9a-z]*\)'.*/\1/p" "$to/log" | sort -u); do
     ptx=$to/$name.compute_$arch.ptx cubin=("$to/$name.compute_$arch"*.cubin)
     [ -e "$ptx" ] || ptx=$to/$name.ptx cubin=("$to/$name"*.cubin)  # of a source for one architecture
-    table=$({ cat "$ptx"; echo; cat "$to/log"; } | awk -v arch="$arch" -v source="$name.cu" -v must="$must" -f "$here/occupancy.awk" |
+    table=$({ cat "$ptx"; echo; cat "$to/log"; } | awk -v arch="$arch" -f "$here/occupancy.awk" |
       { c++filt 2>/dev/null || cat; })
     echo "$table"
     kernels=$((kernels + $(wc -l <<<"$table")))

@@ -35,7 +35,7 @@ std::vector<std::uint64_t> wavefronts(int stride,
                                       int lanes = 32) {  // [wavefronts, conflicts] of one store at this stride, in bytes
   counters() = {};
   run(1, 32, 16384, [&] {
-    TRIREME_DYNAMIC_SHARED(to);
+    TRIREME_DYNAMIC_SHARED(to, 16384);
     const Quiet race_on_purpose;  // at stride 0
     if (static_cast<int>(threadIdx.x) < lanes) ptx::store(to + stride * static_cast<int>(threadIdx.x), V{});
   });
@@ -64,7 +64,7 @@ TEST_P(SimtCounters, BankConflictsOfMatrixLoads) {
   const auto load = [](int stride) {
     counters() = {};
     run(1, 32, 8192, [&] {
-      TRIREME_DYNAMIC_SHARED(from);
+      TRIREME_DYNAMIC_SHARED(from, 8192);
       std::uint32_t r[4];
       ptx::ldmatrix(r, from + stride * static_cast<int>(threadIdx.x));
     });

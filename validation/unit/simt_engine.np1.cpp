@@ -47,7 +47,7 @@ TEST_P(SimtEngine, SharedMemoryIsNaNInEveryBlock) {
   std::atomic<int> numbers = 0;
   run(3, 32, 400, [&] {
     TRIREME_SHARED(float, fixed, 8);
-    TRIREME_DYNAMIC_SHARED(bytes);
+    TRIREME_DYNAMIC_SHARED(bytes, 400);
     float own;
     std::memcpy(&own, bytes + 4 * threadIdx.x, 4);
     if (!std::isnan(own) || !std::isnan(fixed[threadIdx.x % 8])) ++numbers;
@@ -176,7 +176,7 @@ TEST_P(SimtEngine, CopiesAreThereOnlyAfterTheWait) {
   DeviceBuffer<float> from(std::vector<float>(64, 3.0f));
   std::atomic<int> early = 0, late = 0;
   run(1, 32, 512, [&] {
-    TRIREME_DYNAMIC_SHARED(bytes);
+    TRIREME_DYNAMIC_SHARED(bytes, 512);
     auto* to = reinterpret_cast<float*>(bytes);
     const unsigned i = threadIdx.x;
     to[i] = 1;
@@ -198,7 +198,7 @@ TEST_P(SimtEngine, AGroupIsInFlightUntilItsTurn) {
   DeviceBuffer<float> from(std::vector<float>(8, 3.0f));
   std::atomic<int> landed = 0;
   run(64, 32, 16, [&] {
-    TRIREME_DYNAMIC_SHARED(to);
+    TRIREME_DYNAMIC_SHARED(to, 16);
     if (threadIdx.x != 0) return;
     ptx::cp_async<16>(to, from.data());
     ptx::cp_async_commit();

@@ -21,7 +21,7 @@ void read(const int* from, Location where = Location::current()) {
 template <class Kernel>
 void run64(unsigned blocks, const Kernel& kernel) {
   run(blocks, 64, 1024, [&] {
-    TRIREME_DYNAMIC_SHARED(shared);
+    TRIREME_DYNAMIC_SHARED(shared, 1024);
     kernel(reinterpret_cast<int*>(shared), static_cast<int>(threadIdx.x));
   });
 }

@@ -94,7 +94,7 @@ TEST_P(SimtReports, AccessesOutOfBounds) {
   expect_error(
       [&] {
         run(1, 32, 64, [&] {
-          TRIREME_DYNAMIC_SHARED(p);
+          TRIREME_DYNAMIC_SHARED(p, 64);
           ptx::load<float>(p + 4 * threadIdx.x);
         });
       },
@@ -106,7 +106,7 @@ TEST_P(SimtReports, AccessesOutOfBounds) {
   expect_error(
       [] {
         run(1, 32, 64, [] {
-          TRIREME_DYNAMIC_SHARED(p);
+          TRIREME_DYNAMIC_SHARED(p, 64);
           static_cast<volatile unsigned char*>(p)[64 + threadIdx.x] = 0;
         });
       },
@@ -128,11 +128,19 @@ TEST_P(SimtReports, LaunchesThatCannotBe) {
   expect_error(
       [] {
         run(1, 32, 0, [] {
-          TRIREME_DYNAMIC_SHARED(p);
+          TRIREME_DYNAMIC_SHARED(p, 64);
           *p = 0;
         });
       },
       "without dynamic shared memory");
+  expect_error(
+      [] {
+        run(1, 32, 65, [] {
+          TRIREME_DYNAMIC_SHARED(p, 64);
+          *p = 0;
+        });
+      },
+      "was launched with 80 bytes of dynamic shared memory, and says 64 at most");
   expect_error(
       [] {
         run(1, 32, 0, [] {
@@ -148,7 +156,7 @@ TEST_P(SimtReports, MisusedCopies) {
   const auto copying = [&](const std::function<void(unsigned char*)>& work) {
     return [&, work] {
       run(1, 32, 512, [&] {
-        TRIREME_DYNAMIC_SHARED(to);
+        TRIREME_DYNAMIC_SHARED(to, 512);
         work(to);
       });
     };

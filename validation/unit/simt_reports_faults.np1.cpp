@@ -36,7 +36,7 @@ TEST_P(SimtReportsFaults, PlainAssignmentsBesideMemory) {
   run(1, 30, 0, [&] { p[threadIdx.x] = 0; });
   const auto dynamic = [](int at) {
     return [at] {
-      TRIREME_DYNAMIC_SHARED(bytes);
+      TRIREME_DYNAMIC_SHARED(bytes, 96);
       static_cast<volatile unsigned char*>(bytes)[at] = 0;
     };
   };

@@ -129,7 +129,7 @@ TEST_P(SimtReportsSm90, TensorMapsThatCannotBe) {
 /// One warp with 2 KiB of shared memory and a fenced mbarrier for one arrival
 void with_tiles(const std::function<void(unsigned char*, std::uint64_t*)>& work) {
   run(1, 32, 2048, [&] {
-    TRIREME_TILES_SHARED(tiles);
+    TRIREME_TILES_SHARED(tiles, 2048);
     TRIREME_SHARED(std::uint64_t, barrier, 1);
     init_by_first(barrier, 1);
     ptx::mbarrier_init_fence();

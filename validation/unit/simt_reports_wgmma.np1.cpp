@@ -17,7 +17,7 @@ TRIREME_IN_EVERY_ORDER(SimtReportsWgmma);
 /// One warpgroup with two tiles of zeros, 64 rows of 128 bytes each
 void with_operands(const std::function<void(unsigned char*)>& work, unsigned size = 128, bool fenced = true) {
   run(1, size, 16384, [&] {
-    TRIREME_TILES_SHARED(tiles);
+    TRIREME_TILES_SHARED(tiles, 16384);
     for (unsigned i = threadIdx.x; i < 1024; i += blockDim.x) ptx::store(tiles + 16 * i, uint4{0, 0, 0, 0});
     if (fenced) ptx::fence_proxy_async();
     __syncthreads();
