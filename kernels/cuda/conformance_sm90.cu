@@ -169,7 +169,8 @@ __global__ void wgmma_shared(const std::uint32_t* in, std::uint32_t* out) {
 #pragma unroll
   for (int k = 0; k < 64; k += 16)
     ptx::wgmma<T, m_major, n_major>(d, ptx::wgmma_descriptor(tiles + k * (m_major ? 128 : 2), 1024),
-                                    ptx::wgmma_descriptor(tiles + 8192 + k * (n_major ? 128 : 2), 1024, 8192), begins || k > 0);
+                                    ptx::wgmma_descriptor(tiles + 8192 + k * (n_major ? 128 : 2), 1024, n_major ? 8192 : 16),
+                                    begins || k > 0);
   ptx::wgmma_commit();
   ptx::wgmma_wait<0>();
   ptx::wgmma_fence_operand(d);
@@ -197,7 +198,8 @@ __global__ void wgmma_registers(const std::uint32_t* in, std::uint32_t* out) {
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
     for (int k = 2 * half; k < 2 * half + 2; ++k)
-      ptx::wgmma<T, n_major>(d[half], a[k], ptx::wgmma_descriptor(tiles + k * (n_major ? 2048 : 32), 1024, 8192), k % 2 != 0);
+      ptx::wgmma<T, n_major>(d[half], a[k], ptx::wgmma_descriptor(tiles + k * (n_major ? 2048 : 32), 1024, n_major ? 8192 : 16),
+                             k % 2 != 0);
     ptx::wgmma_commit();
   }
   ptx::wgmma_wait<1>();
@@ -205,6 +207,8 @@ __global__ void wgmma_registers(const std::uint32_t* in, std::uint32_t* out) {
   dump_registers<true>(out, d[0]);
   ptx::wgmma_wait<0>();
   ptx::wgmma_fence_operand(d[1]);
+#pragma unroll
+  for (int k = 0; k < 4; ++k) ptx::wgmma_fence_operand(a[k]);
   dump_registers<true>(out + 128, d[1]);
 }
 

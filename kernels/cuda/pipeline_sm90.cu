@@ -9,7 +9,10 @@ namespace trireme::kernels::cuda {
 namespace {
 
 constexpr int tile_rows = 128, tile_columns = 128, tile_depth = 64, stages = 3;
-constexpr int consumers = 2, threads = 128 * (1 + consumers);  // warpgroups; the first one brings the tiles
+constexpr int consumers = 2, threads = 128 * (1 + consumers);     // warpgroups; the first one brings the tiles
+constexpr int producer_registers = 40, consumer_registers = 232;  // a thread
+static_assert(producer_registers + consumers * consumer_registers <= (1 + consumers) * (65536 / threads / 8 * 8),
+              "more than the launch has: the last warpgroup would wait for ever");
 constexpr int group_rows = tile_rows / consumers;
 constexpr int half_bytes = 128 * tile_depth * 2, stage_bytes = 2 * half_bytes;   // of x and of the weight
 constexpr int store_columns = 64, store_bytes = group_rows * store_columns * 2;  // what one TMA store takes
@@ -53,6 +56,7 @@ __device__ __forceinline__ void release(std::uint64_t* empty) {
 __device__ __forceinline__ void multiply(const unsigned char* x, const unsigned char* weight, bool accumulate,
                                          float (&sums)[tile_columns / 2]) {
   const int stride = TRIREME_BUG(pipeline_descriptor) ? 512 : 1024;
+  ptx::wgmma_fence_operand(sums);
   if (!TRIREME_BUG(pipeline_no_wgmma_fence)) ptx::wgmma_fence();
 #pragma unroll
   for (int k = 0; k < tile_depth; k += 16) {
@@ -98,6 +102,7 @@ __device__ __forceinline__ void consume(const ptx::TensorMap& y, const Shape& sh
         continue;
       }
       ptx::wgmma_wait<1>();  // the product before this one is done with its stage
+      ptx::wgmma_fence_operand(sums);
       if (k > 0) release(&empty[before]);
       before = at.stage;
     }
@@ -135,10 +140,10 @@ __global__ void __launch_bounds__(threads, 1)
   }
   if (!TRIREME_BUG(pipeline_init_unseen)) __syncthreads();
   if (threadIdx.x < 128) {
-    ptx::give_registers<40>();
+    ptx::give_registers<producer_registers>();
     if (threadIdx.x < 32 && ptx::elect()) produce(x, weight, shape, memory, full, empty);
   } else {
-    ptx::take_registers<232>();
+    ptx::take_registers<consumer_registers>();
     consume(y, shape, memory, full, empty);
   }
 }

@@ -120,8 +120,8 @@ __device__ __forceinline__ void tma_store_wait() {
 __device__ __forceinline__ void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 __device__ __forceinline__ std::uint64_t wgmma_descriptor(const void* tile, int stride, int leading = 16) {
-  return std::uint64_t{shared_address(tile) >> 4} | std::uint64_t(leading >> 4) << 16 | std::uint64_t(stride >> 4) << 32 |
-         std::uint64_t{1} << 62;
+  return std::uint64_t{(shared_address(tile) & 0x3ffff) >> 4} | std::uint64_t(leading >> 4) << 16 |
+         std::uint64_t(stride >> 4) << 32 | std::uint64_t{1} << 62;
 }
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 template <class R, int n>

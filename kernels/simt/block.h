@@ -107,7 +107,7 @@ struct Block {
   double begun_at = 0;  // processor_seconds
   const std::function<void()>* body = nullptr;
   dim3 grid, size;
-  std::size_t shared_left = 0;  // bytes that the architecture has beside the dynamic part
+  std::size_t shared_left = 0;  // bytes that the architecture has for arrays beside the dynamic part
   uint3 index{};
   std::vector<Thread> threads;
   std::vector<Warp> warps;

@@ -76,8 +76,7 @@ inline void fence_proxy_async(Location where = Location::current()) { simt::fenc
 /// k-major, rows of 64 elements of k: `stride` bytes from 8 rows to the next 8, leading is not used. m- or n-major, rows of 64
 /// elements of m or n: `stride` bytes from 8 k to the next 8, `leading` from 64 m or n to the next 64.
 inline std::uint64_t wgmma_descriptor(const void* tile, int stride, int leading = 16, Location where = Location::current()) {
-  const std::uint64_t address = simt::shared_address(tile, 16, where);
-  if (address >= 1 << 18) simt::fail("a descriptor reaches 256 KiB", where);
+  const std::uint64_t address = simt::shared_address(tile, 16, where) & 0x3ffff;
   return address >> 4 | std::uint64_t(leading >> 4) << 16 | std::uint64_t(stride >> 4) << 32 | std::uint64_t{1} << 62;
 }
 
@@ -114,7 +113,8 @@ template <class T, bool a_m_major = false, bool b_n_major = false, int registers
 void wgmma(float (&d)[registers], std::uint64_t a, std::uint64_t b, bool accumulate, Location where = Location::current()) {
   detail::wgmma<T>(d, nullptr, a, b, a_m_major, b_n_major, accumulate, where);
 }
-/// a from registers, fragments as those of mma_m16n8k16; they must live, unchanged, until the wait.
+/// a from registers, fragments as those of mma_m16n8k16; they must live, unchanged, until the wait: wgmma_fence_operand after it
+/// says so to the compiler.
 template <class T, bool b_n_major = false, int registers>
 void wgmma(float (&d)[registers], const std::uint32_t (&a)[4], std::uint64_t b, bool accumulate,
            Location where = Location::current()) {
@@ -123,7 +123,8 @@ void wgmma(float (&d)[registers], const std::uint32_t (&a)[4], std::uint64_t b, 
 
 /// True in one lane of the converged warp
 inline bool elect(Location where = Location::current()) { return simt::elect(~0u, where); }
-/// Registers of each thread of the warpgroup from now on; of no effect here
+/// Registers of each thread of the warpgroup from now on; of no effect here. On a GPU a warpgroup that takes waits until others
+/// have given enough: the sum over all threads must not exceed what the kernel was launched with.
 template <int registers>
 void give_registers() {
   static_assert(registers % 8 == 0 && registers >= 24 && registers <= 256);

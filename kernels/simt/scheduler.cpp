@@ -224,6 +224,9 @@ void run_grid(const char* kernel, dim3 grid, dim3 size, std::size_t shared_bytes
   arrange(order, random);
   gridDim = grid;
   blockDim = size;
+  // The dynamic part follows the arrays and is aligned as its macro says.
+  const std::size_t alignment = shared_bytes == 0 ? 1 : shared_limit > shared_bytes_sm80 ? 1024 : 128;
+  const std::size_t shared_left = (shared_limit - shared_bytes) / alignment * alignment;
   begin_sectors();
   ++counters().launches;
   std::string error;
@@ -233,7 +236,7 @@ void run_grid(const char* kernel, dim3 grid, dim3 size, std::size_t shared_bytes
     next.body = &body;
     next.grid = grid;
     next.size = size;
-    next.shared_left = shared_limit - shared_bytes;
+    next.shared_left = shared_left;
     next.index = blockIdx = {static_cast<unsigned>(k % grid.x), static_cast<unsigned>(k / grid.x % grid.y),
                              static_cast<unsigned>(k / grid.x / grid.y)};
     next.random.seed(options().seed * 1000003 + k);

@@ -1,7 +1,7 @@
 // The kernels' tests on a GPU: the test programs that the simulator runs, linked with what nvcc made of the kernels and with this
 // in the simulator's place. No launcher's interface names a type of CUDA, so the same objects serve both. Device buffers are
-// managed memory, and CUDA waits for every launch: tests read results when the launcher returns, and what a kernel did wrong is
-// the launch's error.
+// memory of both the host and the GPU, and CUDA waits for every launch: tests read results when the launcher returns, and what a
+// kernel did wrong is the launch's error.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -18,12 +18,17 @@ namespace trireme::simt {
 void* allocate_device(std::size_t bytes) {
   void* memory = nullptr;
   const std::size_t some = bytes > 0 ? bytes : 1;
-  const cudaError_t status = cudaMallocManaged(&memory, some);
-  if (status != cudaSuccess) throw std::runtime_error("cudaMallocManaged: " + std::string(cudaGetErrorString(status)));
+  cudaError_t status = cudaMallocManaged(&memory, some);
+  if (status != cudaSuccess)
+    status = cudaHostAlloc(&memory, some, cudaHostAllocMapped);  // some virtual machines have no managed one
+  if (status != cudaSuccess)
+    throw std::runtime_error("memory for the host and the GPU: " + std::string(cudaGetErrorString(status)));
   std::memset(memory, 0xFF, some);
   return memory;
 }
-void release_device(void* memory) noexcept { cudaFree(memory); }
+void release_device(void* memory) noexcept {
+  if (cudaFree(memory) != cudaSuccess) cudaFreeHost(memory);
+}
 Requested requested_of(const void*) { return {0, 0}; }
 
 namespace {

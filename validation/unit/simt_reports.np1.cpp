@@ -122,9 +122,10 @@ TEST_P(SimtReports, LaunchesThatCannotBe) {
   expect_error([&] { run(1, 32, 232449, nothing); }, "232449 bytes of shared memory");
   expect_error([] { TRIREME_LAUNCH(two_arrays, dim3(1), dim3(32), 163 * 1024 + 1, nullptr, 0); }, "163 KiB at most");
   expect_error([] { TRIREME_LAUNCH(two_arrays, dim3(1), dim3(32), 163 * 1024 - 511, nullptr, 0); },
-               "512 bytes of arrays in shared memory, where the dynamic part leaves 511");
+               "512 bytes of arrays in shared memory, where the dynamic part leaves 384");
   EXPECT_NO_THROW(TRIREME_LAUNCH(two_arrays, dim3(1), dim3(32), 163 * 1024 - 512, nullptr, 0));
   run(1, 1024, 232448, nothing);
+  expect_error([] { run(1, 1, 232448 - 512, [] { TRIREME_SHARED(double, p, 1); }); }, "where the dynamic part leaves 0");
   expect_error(
       [] {
         run(1, 32, 0, [] {
