@@ -137,7 +137,7 @@ build/cuda/%/object.o: kernels/cuda/%.cu build/cuda/flags  # its folder keeps th
 	  { grep -v '^ptxas info' $(@D)/log >&2; exit 1; }
 build/cuda/libkernels.a: $(kernels:kernels/cuda/%.cu=build/cuda/%/object.o)
 	$(Q)rm -f $@ && ar rcs $@ $^
-$(cuda_host): build/cuda/%.o: kernels/cuda/%.cpp $B/flags
+$(cuda_host): build/cuda/%.o: kernels/cuda/%.cpp $B/flags build/cuda/flags
 	$(call say,c++,$<)
 	$(Q)$(MPICXX) $(FLAGS) -Werror -DTRIREME_CUDA -isystem $(strip $(CUDA_HOME))/include -MMD -MP -c -o $@ $<
 build/gpu/%.np1: $B/validation/unit/simt_%.np1.o $(native) build/cuda/libkernels.a

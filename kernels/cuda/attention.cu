@@ -91,7 +91,7 @@ __device__ __forceinline__ void drop(const AttentionInput<T>& p, int query, int 
 
 /// A tile of queries, two of keys, two of values
 template <int size>
-constexpr int shared_bytes = 5 * tile_rows* size * 2;
+constexpr int shared_bytes = 5 * (tile_rows * size * 2);
 
 /// Blocks a multiprocessor: as many as its 164 KiB of shared memory (sm_80) and its registers hold
 template <class T, int size, bool with_dropout>

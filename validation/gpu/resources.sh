@@ -38,11 +38,14 @@ disassemble=$(disassembler) || {
 printf '%-6s %9s %6s %7s %7s %6s %6s %5s  %s\n' arch registers shared dynamic threads blocks spills stack kernel
 for source in "$@"; do
   name=$(basename "$source" .cu) to=$out/$(basename "$source" .cu)
-  for arch in $(sed -n "s/.*Compiling entry function.* for 'sm_\([0-9a-z]*\)'.*/\1/p" "$to/log" | sort -u); do
+  archs=$(sed -n "s/.*Compiling entry function.* for 'sm_\([0-9a-z]*\)'.*/\1/p" "$to/log" | sort -u)
+  [ -n "$archs" ] || fault "no kernel in $source"
+  for arch in $archs; do
     ptx=$to/$name.compute_$arch.ptx cubin=("$to/$name.compute_$arch"*.cubin)
     [ -e "$ptx" ] || ptx=$to/$name.ptx cubin=("$to/$name"*.cubin)  # of a source for one architecture
     table=$({ cat "$ptx"; echo; cat "$to/log"; } | awk -v arch="$arch" -f "$here/occupancy.awk" |
       { c++filt 2>/dev/null || cat; })
+    [ -n "$table" ] || { fault "$source: ptxas says nothing of sm_$arch that is understood here"; continue; }
     echo "$table"
     kernels=$((kernels + $(wc -l <<<"$table")))
     faults=$((faults + $(awk '$7 + $8 > 0' <<<"$table" | wc -l)))
