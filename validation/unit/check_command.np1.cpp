@@ -116,7 +116,8 @@ TEST(Check, ResidentMemoryGrowsByWhatWasPredicted) {
       run(on_ranks(4, {"train", "input/tiny.toml", "model.hidden=256", "model.sequence=128", "parallel.tensor=2",
                        "parallel.pipeline=2", "run.steps=4", "run.directory=" + folder / "run"}));
   ASSERT_EQ(trained.status, 0) << trained.err;
-  for (const Json& rank : Json::parse(read_text(folder / "run/summary.json"))["ranks"]) {
+  const Json summary = Json::parse(read_text(folder / "run/summary.json"));
+  for (const Json& rank : summary["ranks"]) {
     double predicted = 0;
     for (const auto& bytes : rank["arena_predicted_bytes"]) predicted += bytes.get<double>();
     const Json& memory = rank["private_bytes"];
@@ -134,7 +135,8 @@ TEST(Check, ResidentMemoryIsWhatWasPredictedAfterSavesAndATraceToo) {
                                           "batch.micro=4", "parallel.tensor=2", "parallel.pipeline=2", "run.steps=6",
                                           "checkpoint.every=2", "trace.steps=3", "run.directory=" + folder / "run"}));
   ASSERT_EQ(trained.status, 0) << trained.err;
-  for (const Json& rank : Json::parse(read_text(folder / "run/summary.json"))["ranks"]) {
+  const Json summary = Json::parse(read_text(folder / "run/summary.json"));
+  for (const Json& rank : summary["ranks"]) {
     double predicted = 0;
     for (const auto& bytes : rank["arena_predicted_bytes"]) predicted += bytes.get<double>();
     const Json& memory = rank["private_bytes"];

@@ -3,6 +3,7 @@
 # ends badly without naming a failed test counts as one failed test. Usage: run.sh PROGRAM...
 set -u
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
+export LSAN_OPTIONS=${LSAN_OPTIONS:-print_suppressions=0:suppressions=$(cd "$(dirname "$0")" && pwd)/leaks.supp}
 passed=0 failed=0 skipped=0
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -44,10 +44,22 @@ inline std::uint32_t bits_of(store::Quantity quantity, const std::string& name, 
   return static_cast<std::uint32_t>(x >> 32);
 }
 
+using Words = std::vector<std::uint32_t>;
+
+inline std::vector<float> floats_of(const Words& words) {
+  std::vector<float> floats;
+  for (const std::uint32_t word : words) floats.push_back(std::bit_cast<float>(word));
+  return floats;
+}
+inline Words words_of(const std::vector<float>& floats) {
+  Words words;
+  for (const float& f : floats) words.push_back(std::bit_cast<std::uint32_t>(f));
+  return words;
+}
+
 /// The values of a slice, dense.
-inline std::vector<std::uint32_t> expected(store::Quantity quantity, const spec::Parameter& parameter, const spec::Slice& slice,
-                                           std::uint64_t seed) {
-  std::vector<std::uint32_t> values;
+inline Words expected(store::Quantity quantity, const spec::Parameter& parameter, const spec::Slice& slice, std::uint64_t seed) {
+  Words values;
   for (const std::int64_t first : global_offsets(parameter, slice))
     for (std::int64_t k = 0; k < slice.count.back(); ++k) values.push_back(bits_of(quantity, parameter.name, first + k, seed));
   return values;
@@ -72,9 +84,7 @@ inline std::vector<store::TensorPart> owned_parts(const config::Model& model, co
   std::vector<store::TensorPart> parts;
   for_each_owned(model, cut, pipeline, tensor, data, [&](const spec::Parameter& parameter, const spec::Slice& slice) {
     for (const store::Quantity quantity : store::quantities) {
-      const auto bits = expected(quantity, parameter, slice, seed);
-      auto& values = memory.emplace_back(bits.size());
-      std::memcpy(values.data(), bits.data(), bits.size() * 4);
+      auto& values = memory.emplace_back(floats_of(expected(quantity, parameter, slice, seed)));
       parts.push_back({quantity, parameter.name, parameter.shape, slice.start, slice.count, values.data()});
     }
   });

@@ -14,15 +14,11 @@ namespace {
 
 const Cut cuts[] = {{1, 1, 1}, {2, 1, 1}, {4, 1, 1}, {1, 2, 1}, {2, 2, 1}, {4, 2, 1}, {2, 1, 2}, {1, 4, 3}};
 
-using Words = std::vector<std::uint32_t>;
-
 Words read_slice(const store::CheckpointReader& reader, store::Quantity quantity, const spec::Parameter& parameter,
                  const spec::Slice& slice) {
   std::vector<float> values(static_cast<std::size_t>(slice.elements()), 7.0f);
   reader.read({quantity, parameter.name, parameter.shape, slice.start, slice.count, values.data()});
-  Words words(values.size());
-  std::memcpy(words.data(), values.data(), words.size() * 4);
-  return words;
+  return words_of(values);
 }
 
 void expect_slice(const store::CheckpointReader& reader, const spec::Parameter& parameter, const spec::Slice& slice,
@@ -109,9 +105,7 @@ TEST(StoreLayouts, TheMasterShowsWholeTensorsAndNaNWhereAShardIsGone) {
   const auto whole = [&](store::Quantity quantity, const spec::Parameter& parameter) {
     const spec::Slice all{store::Shape(parameter.shape.size(), 0), parameter.shape, 0};
     const auto values = plain_read(moved + "/checkpoint.h5", group_of(quantity) + "/" + parameter.name, parameter.elements());
-    Words words(values.size());
-    std::memcpy(words.data(), values.data(), words.size() * 4);
-    return std::pair(words, expected(quantity, parameter, all, 12));
+    return std::pair(words_of(values), expected(quantity, parameter, all, 12));
   };
   for (const spec::Parameter& parameter : spec::model_parameters(model))
     for (const store::Quantity quantity : store::quantities) {
@@ -123,8 +117,7 @@ TEST(StoreLayouts, TheMasterShowsWholeTensorsAndNaNWhereAShardIsGone) {
   fs::remove(moved + "/shard-p000-t001-d000.h5");  // rows 128 to 255 of the embedding
   const auto [found, right] = whole(store::Quantity::parameters, spec::model_parameters(model)[0]);
   for (std::size_t k = 0; k < found.size(); ++k) {
-    float value;
-    std::memcpy(&value, &found[k], 4);
+    const float value = std::bit_cast<float>(found[k]);
     if (k / 8 >= 128 && k / 8 < 256)
       EXPECT_TRUE(std::isnan(value)) << k;
     else
