@@ -7,7 +7,7 @@ export LSAN_OPTIONS=${LSAN_OPTIONS:-print_suppressions=0:suppressions=$(cd "$(di
 passed=0 failed=0 skipped=0
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-count() { sed -n "s/^\[  $1  \] \([0-9]*\) test.*/\1/p" "$log" | tail -1; }
+count() { sed -n "s/^\[  $1 *\] \([0-9]*\) test.*/\1/p" "$log" | tail -1; }
 for program in "$@"; do
   ranks=${program##*.np}
   launch=()
