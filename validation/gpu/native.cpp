@@ -33,8 +33,8 @@ Requested requested_of(const void*) { return {0, 0}; }
 
 namespace {
 
-class Skips : public ::testing::Environment {
-  void SetUp() override { GTEST_SKIP() << "needs a GPU of compute capability 9.0"; }
+class Skips : public ::testing::EmptyTestEventListener {
+  void OnTestStart(const ::testing::TestInfo&) override { GTEST_SKIP() << "needs a GPU of compute capability 9.0"; }
 };
 
 int run(int argc, char** argv) {
@@ -51,7 +51,8 @@ int run(int argc, char** argv) {
   // What the simulator counts is not counted here, and the order of threads is not ours to choose.
   GTEST_FLAG_SET(filter, "-*Cost*:*/descending:*/random*");
   ::testing::InitGoogleTest(&argc, argv);
-  if (std::strstr(argv[0], "_sm90") != nullptr && device.major != 9) ::testing::AddGlobalTestEnvironment(new Skips);
+  if (std::strstr(argv[0], "_sm90") != nullptr && device.major != 9)
+    ::testing::UnitTest::GetInstance()->listeners().Append(new Skips);
   return RUN_ALL_TESTS();
 }
 
