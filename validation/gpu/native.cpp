@@ -47,7 +47,7 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "gpu: no CUDA device: %s\n", cudaGetErrorString(status));
     return 1;
   }
-  std::printf("%s, compute capability %d.%d\n", device.name, device.major, device.minor);
+  std::fprintf(stderr, "%s, compute capability %d.%d\n", device.name, device.major, device.minor);
   // What the simulator counts is not counted here, and the order of threads is not ours to choose.
   GTEST_FLAG_SET(filter, "-*Cost*:*/descending:*/random*");
   ::testing::InitGoogleTest(&argc, argv);
