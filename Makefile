@@ -144,7 +144,7 @@ build/gpu/%.np1: $B/validation/unit/simt_%.np1.o $(native) build/cuda/libkernels
 	$(call say,link,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -o $@ $^ -lgtest $(CUDALIBS)
-build/gpu/kernels: $B/validation/bench/kernels.o $B/validation/bench/backends/cuda.o $(cuda_host) build/cuda/libkernels.a $B/libtrireme.a
+build/gpu/kernels: $B/validation/bench/kernels.o $B/validation/bench/kernels/step.o $B/validation/bench/kernels/cuda.o $(cuda_host) build/cuda/libkernels.a $B/libtrireme.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -o $@ $^ $(CUDALIBS)
@@ -175,7 +175,7 @@ $B/test/%: $B/validation/unit/%.o $B/libtrireme.a
 $B/validate: $B/validation/validate.o $B/libtrireme.a
 	$(call say,link,$@)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ $(LIBS)
-$B/bench/kernels: $B/validation/bench/backends/cpu.o
+$B/bench/kernels: $B/validation/bench/kernels/step.o $B/validation/bench/kernels/cpu.o
 $B/bench/%: $B/validation/bench/%.o $B/libtrireme.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)

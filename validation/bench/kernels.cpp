@@ -9,29 +9,11 @@
 #include <charconv>
 #include <chrono>
 #include <exception>
-#include <functional>
-#include <map>
-#include <string>
-#include <vector>
 
-#include "base/philox.h"
-#include "kernels/cost.h"
-#include "kernels/kernels.h"
-#include "store/half.h"
-#include "validation/bench/backend.h"
+#include "validation/bench/kernels/step.h"
 
+namespace trireme::bench {
 namespace {
-
-using namespace trireme::kernels;
-using cost::Cost;
-using trireme::bench::Backend;
-
-struct Settings {
-  std::map<std::string, std::int64_t> values = {{"layers", 6},  {"hidden", 384},     {"heads", 6},   {"sequence", 256},
-                                                {"batch", 4},   {"vocabulary", 256}, {"dropout", 0}, {"width", 4},
-                                                {"threads", 1}, {"repeats", 15}};
-  std::int64_t operator[](const char* key) const { return values.at(key); }
-};
 
 bool read(Settings& settings, int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
@@ -46,22 +28,6 @@ bool read(Settings& settings, int argc, char** argv) {
   return settings["width"] == 4 || settings["width"] == 2;
 }
 
-/// One kernel of the step: `count` calls a step of a training step.
-struct Entry {
-  std::string name;
-  double count;
-  Cost cost;
-  std::function<void()> call;
-  bool product;  // the bare matrix product that a kernel above contains
-  std::vector<double> seconds = {};
-
-  double median() const {
-    std::vector<double> sorted = seconds;
-    std::sort(sorted.begin(), sorted.end());
-    return sorted[sorted.size() / 2];
-  }
-};
-
 /// Rounds over all kernels, so that each finds the caches as another one leaves them.
 void measure(std::vector<Entry>& entries, std::int64_t repeats, const Backend& backend) {
   for (std::int64_t round = -2; round < repeats; ++round)
@@ -74,11 +40,16 @@ void measure(std::vector<Entry>& entries, std::int64_t repeats, const Backend& b
     }
 }
 
+double median(std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[seconds.size() / 2];
+}
+
 void print(const std::vector<Entry>& entries) {
   double product_flops = 0, product_seconds = 0, step_flops = 0, step_seconds = 0;
   fmt::print("{:<38}{:>8}{:>10}{:>10}{:>8}{:>12}\n", "kernel", "calls", "ms", "GFLOP/s", "GB/s", "ms a step");
   for (const Entry& entry : entries) {
-    const double seconds = entry.median();
+    const double seconds = median(entry.seconds);
     fmt::print("{:<38}{:>8}{:>10.3f}{:>10.1f}{:>8.1f}{:>12.2f}\n", entry.name, entry.count, seconds * 1e3,
                entry.cost.flops / seconds * 1e-9, entry.cost.bytes / seconds * 1e-9, entry.count * seconds * 1e3);
     (entry.product ? product_flops : step_flops) += entry.count * entry.cost.flops;
@@ -89,205 +60,25 @@ void print(const std::vector<Entry>& entries) {
              product_rate, product_seconds * 1e3, step_rate, step_seconds * 1e3, step_rate / product_rate);
 }
 
-LinearShape qkv_of(std::int64_t n, std::int64_t h) { return {n, h, 3 * h}; }
-LinearShape projection_of(std::int64_t n, std::int64_t h) { return {n, h, h}; }
-LinearShape first_of(std::int64_t n, std::int64_t h) { return {n, h, 4 * h}; }
-LinearShape second_of(std::int64_t n, std::int64_t h) { return {n, 4 * h, h}; }
-Rows rows_of(const Settings& s) { return {s["sequence"], s["batch"]}; }
-AttentionShape attention_of(const Settings& s) { return {rows_of(s), s["heads"], s["hidden"] / s["heads"], 0}; }
-VocabularyRange range_of(const Settings& s) { return {0, s["vocabulary"], (s["vocabulary"] + 127) / 128 * 128}; }
-std::int64_t parameters_of(const Settings& s) {
-  const std::int64_t h = s["hidden"];
-  return s["layers"] * (12 * h + 13) * h + (range_of(s).rows + s["sequence"] + 2) * h;
-}
-
 Backend backend_of(const Settings& s) {
   const std::int64_t n = rows_of(s).count(), h = s["hidden"];
-  return trireme::bench::make_backend(
-      {rows_of(s),
-       h,
-       attention_of(s),
-       {qkv_of(n, h), projection_of(n, h), first_of(n, h), second_of(n, h), {n, h, range_of(s).rows}},
-       parameters_of(s)},
-      static_cast<int>(s["threads"]));
-}
-
-/// Buffers and kernels of one layer's shapes; every layer does the same work.
-class Step {
- public:
-  Step(const Settings& s, const Backend& backend)
-      : device_(*backend.device),
-        kernels_(*backend.kernels),
-        rows_(rows_of(s)),
-        h_(s["hidden"]),
-        width_(s["width"]),
-        layers_(static_cast<double>(s["layers"])),
-        range_(range_of(s)),
-        attention_(attention_of(s)),
-        dropout_{static_cast<float>(s["dropout"]) / 100, 42, 0},
-        parameters_(parameters_of(s)) {
-    std::vector<std::int32_t> tokens;
-    for (std::int64_t i = 0; i < n(); ++i) {
-      const auto word = trireme::base::philox(1, 0, static_cast<std::uint64_t>(i))[0];
-      tokens.push_back(static_cast<std::int32_t>(word % static_cast<std::uint32_t>(range_.valid)));
-    }
-    device_.upload(tokens_, tokens.data());
-  }
-
-  std::vector<Entry> entries() {
-    add_product("product of qkv", qkv_of(n(), h_));
-    add_product("product of attention output", projection_of(n(), h_));
-    add_product("product of MLP 1", first_of(n(), h_));
-    add_product("product of MLP 2", second_of(n(), h_));
-    add_product("product of logits", {n(), h_, range_.rows}, 1);
-    embedding();
-    layer();
-    head();
-    optimizer();
-    return std::move(entries_);
-  }
-
- private:
-  std::int64_t n() const { return rows_.count(); }
-  /// The same 2^20 numbers again and again
-  View random(std::int64_t count, double scale, std::int64_t width = 4) {
-    constexpr std::int64_t period = 1 << 20;
-    const View v = arena_.take(width == 2 ? DType::bf16 : DType::fp32, count);
-    std::vector<float> values;
-    std::vector<std::uint16_t> halves;
-    for (std::int64_t i = 0; i < std::min(count, period); ++i) {
-      values.push_back(static_cast<float>(
-          scale * (trireme::base::uniform(trireme::base::philox(2, 0, static_cast<std::uint64_t>(i))[0]) - 0.5)));
-      if (width == 2) halves.push_back(trireme::store::to_bf16(values.back()));
-    }
-    const void* from = width == 2 ? static_cast<const void*>(halves.data()) : values.data();
-    for (std::int64_t at = 0; at < count; at += period) device_.upload(v.slice(at, std::min(period, count - at)), from);
-    return v;
-  }
-  View wide(double scale = 1) { return random(n() * std::max(4 * h_, range_.rows), scale, width_); }
-  void add(std::string name, double count, Cost cost, std::function<void()> call, bool product = false) {
-    entries_.push_back({std::move(name), count, cost, std::move(call), product});
-  }
-  /// The three products of a linear layer, each as the step makes it
-  void add_product(const std::string& name, LinearShape shape, double count = 0) {
-    const double calls = count > 0 ? count : layers_;
-    add(
-        name + ", forward", calls, cost::product(shape, width_), [=, this] { kernels_.linear(shape, x_, weight_, {}, y_); },
-        true);
-    add(
-        name + ", input gradient", calls, cost::product(shape, width_),
-        [=, this] { kernels_.linear_input_gradient(shape, y_, weight_, dx_); }, true);
-    add(
-        name + ", weight gradient", calls, cost::product(shape, width_),
-        [=, this] { kernels_.linear_weight_gradient(shape, y_, x_, dweight_, {}); }, true);
-  }
-  void linear_backward(const std::string& name, LinearShape shape) {
-    add(name + " input gradient", layers_, cost::linear_input_gradient(shape, width_),
-        [=, this] { kernels_.linear_input_gradient(shape, y_, weight_, dx_); });
-    add(name + " weight gradient", layers_, cost::linear_weight_gradient(shape, width_),
-        [=, this] { kernels_.linear_weight_gradient(shape, y_, x_, dweight_, dbias_); });
-  }
-  void embedding();
-  void layer();
-  void head();
-  void optimizer();
-
-  Device& device_;
-  Kernels& kernels_;
-  Arena arena_{device_, "bench"};
-  Rows rows_;
-  std::int64_t h_, width_;
-  double layers_;
-  VocabularyRange range_;
-  AttentionShape attention_;
-  Dropout dropout_;
-  std::int64_t parameters_;
-  View tokens_ = arena_.take(DType::int32, n());
-  View x_ = wide(), y_ = wide(), dx_ = wide(), residual_ = wide(), pre_ = wide(4);
-  View weight_ = random(std::max(range_.rows, 4 * h_) * h_, 0.1, width_), dweight_ = random(weight_.count, 1);
-  View bias_ = random(std::max(range_.rows, 4 * h_), 1, width_), dbias_ = random(bias_.count, 1);
-  View mean_ = random(n(), 1), rstd_ = random(n(), 1), log_sum_ = random(n() * attention_.heads, 1);
-  View positions_ = random(rows_.sequence * h_, 1, width_), dpositions_ = random(positions_.count, 1);
-  View logits_ = random(n() * range_.rows, 8, width_);
-  View maximum_ = random(n(), 1), sums_ = random(n(), 1), losses_ = random(n(), 1);
-  View parameter_ = random(parameters_, 1), gradient_ = random(parameters_, 1), first_ = random(parameters_, 1);
-  View second_ = arena_.take(DType::fp32, parameters_);
-  std::vector<Entry> entries_;
-};
-
-void Step::embedding() {
-  add("embedding", 1, cost::embedding(rows_, h_, width_),
-      [this] { kernels_.embedding(rows_, h_, tokens_, weight_, range_, positions_, dropout_, y_); });
-  add("embedding backward", 1, cost::embedding_backward(rows_, h_, width_),
-      [this] { kernels_.embedding_backward(rows_, h_, tokens_, y_, range_, dweight_, dpositions_); });
-}
-
-void Step::layer() {
-  const LinearShape qkv = qkv_of(n(), h_), projection = projection_of(n(), h_), first = first_of(n(), h_),
-                    second = second_of(n(), h_);
-  add("layer_norm", 2 * layers_ + 1, cost::layer_norm(n(), h_, width_),
-      [this] { kernels_.layer_norm(n(), h_, x_, bias_, bias_, y_, mean_, rstd_); });
-  add("qkv linear", layers_, cost::linear(qkv, width_), [=, this] { kernels_.linear(qkv, x_, weight_, bias_, y_); });
-  add("attention", layers_, cost::attention(attention_, width_),
-      [this] { kernels_.attention(attention_, x_, dropout_, y_, log_sum_); });
-  add("projection linear_residual", layers_, cost::linear_residual(projection, width_),
-      [=, this] { kernels_.linear_residual(projection, rows_, x_, weight_, bias_, dropout_, residual_, y_); });
-  add("MLP 1 linear_gelu", layers_, cost::linear_gelu(first, width_),
-      [=, this] { kernels_.linear_gelu(first, x_, weight_, bias_, pre_, y_); });
-  add("MLP 2 linear_residual", layers_, cost::linear_residual(second, width_),
-      [=, this] { kernels_.linear_residual(second, rows_, x_, weight_, bias_, dropout_, residual_, y_); });
-  add("bias_residual backward", 2 * layers_, cost::bias_residual_backward(rows_, h_, width_),
-      [this] { kernels_.bias_residual_backward(rows_, h_, y_, dropout_, y_, dbias_); });
-  add("MLP 2 input gradient gelu", layers_, cost::linear_input_gradient_gelu(second, width_),
-      [=, this] { kernels_.linear_input_gradient_gelu(second, y_, weight_, pre_, dx_); });
-  add("MLP 2 weight gradient", layers_, cost::linear_weight_gradient(second, width_),
-      [=, this] { kernels_.linear_weight_gradient(second, y_, x_, dweight_, {}); });
-  linear_backward("MLP 1", first);
-  add("projection input gradient", layers_, cost::linear_input_gradient(projection, width_),
-      [=, this] { kernels_.linear_input_gradient(projection, y_, weight_, dx_); });
-  add("projection weight gradient", layers_, cost::linear_weight_gradient(projection, width_),
-      [=, this] { kernels_.linear_weight_gradient(projection, y_, x_, dweight_, {}); });
-  add("attention backward", layers_, cost::attention_backward(attention_, width_),
-      [this] { kernels_.attention_backward(attention_, residual_, x_, y_, log_sum_, dropout_, dx_); });
-  linear_backward("qkv", qkv);
-  add("layer_norm backward", 2 * layers_ + 1, cost::layer_norm_backward(n(), h_, width_),
-      [this] { kernels_.layer_norm_backward(n(), h_, y_, x_, bias_, mean_, rstd_, dx_, dx_, dweight_, dbias_); });
-}
-
-void Step::head() {
-  const LinearShape shape{n(), h_, range_.rows};
-  add("logits linear", 1, cost::linear(shape, width_), [=, this] { kernels_.linear(shape, x_, weight_, {}, logits_); });
-  add("cross_entropy_maximum", 1, cost::cross_entropy_maximum(n(), range_, width_),
-      [this] { kernels_.cross_entropy_maximum(n(), logits_, range_, maximum_); });
-  add("cross_entropy_sums", 1, cost::cross_entropy_sums(n(), range_, width_),
-      [this] { kernels_.cross_entropy_sums(n(), logits_, range_, tokens_, maximum_, sums_, rstd_); });
-  add("cross_entropy_gradient", 1, cost::cross_entropy_gradient(n(), range_, width_),
-      [this] { kernels_.cross_entropy_gradient(n(), logits_, range_, tokens_, sums_, rstd_, 1, losses_); });
-  add("logits input gradient", 1, cost::linear_input_gradient(shape, width_),
-      [=, this] { kernels_.linear_input_gradient(shape, logits_, weight_, dx_); });
-  add("logits weight gradient", 1, cost::linear_weight_gradient(shape, width_),
-      [=, this] { kernels_.linear_weight_gradient(shape, logits_, x_, dweight_, {}); });
-}
-
-void Step::optimizer() {
-  add("squared_norm", 1, cost::squared_norm(parameters_), [this] { kernels_.squared_norm(gradient_); });
-  add("adamw", 1, cost::adamw(parameters_), [this] {
-    kernels_.adamw({1e-4f, 0.9f, 0.95f, 1e-8f, 0.1f, 1, 0.5f, 0.5f}, parameter_, gradient_, first_, second_);
-  });
+  return make_backend({rows_of(s),
+                       h,
+                       attention_of(s),
+                       {qkv_of(n, h), projection_of(n, h), first_of(n, h), second_of(n, h), {n, h, range_of(s).rows}},
+                       parameters_of(s)},
+                      static_cast<int>(s["threads"]));
 }
 
 void run(const Settings& settings) {
   const Backend backend = backend_of(settings);
-  Step step(settings, backend);
-  std::vector<Entry> entries = step.entries();
+  Step step = make_step(settings, backend);
   fmt::print("{}, {}\n", backend.device->name(), settings["width"] == 2 ? "bf16" : "fp32");
-  measure(entries, std::max<std::int64_t>(settings["repeats"], 1), backend);
-  print(entries);
+  measure(step.entries, std::max<std::int64_t>(settings["repeats"], 1), backend);
+  print(step.entries);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int start(int argc, char** argv) {
   Settings settings;
   if (!read(settings, argc, argv)) {
     fmt::print(stderr, "usage: kernels [key=value ...] with the keys and defaults\n");
@@ -302,3 +93,8 @@ int main(int argc, char** argv) {
   }
   return 0;
 }
+
+}  // namespace
+}  // namespace trireme::bench
+
+int main(int argc, char** argv) { return trireme::bench::start(argc, argv); }

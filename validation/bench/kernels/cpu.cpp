@@ -1,4 +1,4 @@
-#include "validation/bench/backend.h"
+#include "validation/bench/kernels/backend.h"
 
 namespace trireme::bench {
 

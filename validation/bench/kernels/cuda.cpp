@@ -1,5 +1,5 @@
 #include "kernels/cuda/device.h"
-#include "validation/bench/backend.h"
+#include "validation/bench/kernels/backend.h"
 
 namespace trireme::bench {
 
