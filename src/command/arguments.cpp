@@ -2,11 +2,33 @@
 
 #include <CLI/CLI.hpp>
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "base/error.h"
+#include "base/text.h"
 
 namespace trireme::command {
 
+namespace {
+
+/// A first word that is none of the app's own commands
+void refuse_unknown_command(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  if (argc < 2 || names.empty() || argv[1][0] == '-' || std::find(names.begin(), names.end(), argv[1]) != names.end()) return;
+  const auto nearest = base::nearest_words(argv[1], names);
+  base::refuse("error: {0}: unknown command '{1}'{2}; {0} --help lists what it takes", app.get_name(), argv[1],
+               nearest.empty() ? "" : fmt::format(": did you mean {}?", base::alternatives(nearest)));
+}
+
+}  // namespace
+
 std::string parse(CLI::App& app, int argc, char** argv) {
+  refuse_unknown_command(app, argc, argv);
   try {
     app.parse(argc, argv);
     return {};

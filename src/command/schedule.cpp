@@ -26,6 +26,7 @@ namespace sched = trireme::schedule;
 constexpr double forward_seconds = 1, backward_seconds = 2;  // of one microbatch through one chunk; their ratio is the paper's
 constexpr double widest_picture = 400;                       // columns
 constexpr std::int64_t most_actions = 10'000'000;            // on all stages: some hundred MB
+constexpr std::int64_t most_drawn = 1'000'000;               // passes in an SVG, of some 150 bytes each
 
 sched::Schedule schedule_of(const ScheduleOptions& options) {
   const auto kind = sched::kind_named(options.schedule);
@@ -64,6 +65,9 @@ std::string joined(const std::vector<Item>& items, const char* separator) {
 
 std::string schedule_report(const ScheduleOptions& options) {
   const sched::Schedule schedule = schedule_of(options);
+  if (const std::int64_t passes = 2 * options.pipeline * options.chunks * schedule.microbatches;
+      !options.svg.empty() && passes > most_drawn)
+    base::refuse("--svg: {} passes on all stages: at most {} are drawn", passes, most_drawn);
   check_outputs({}, {options.svg});
   const sched::Messages messages = sched::derive_messages(schedule);
   if (const auto broken = sched::violations(schedule, messages); !broken.empty())

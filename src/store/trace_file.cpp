@@ -40,6 +40,12 @@ void for_each_column(Visit visit) {
       "flops", [](auto& event) -> auto& { return event.flops; });
 }
 
+/// Empty: a number or a name.
+std::string unit_of(const std::string& column) {
+  if (column == "begin" || column == "end") return "s";
+  return column == "bytes" ? "byte" : column == "flops" ? "flop" : "";
+}
+
 /// The type on disk of what `get` finds.
 template <class Get>
 using Stored =
@@ -186,6 +192,7 @@ void TraceWriter::add(const RankTrace& trace) {
     std::vector<T> values;
     for (const TraceEvent& event : trace.events) values.push_back(static_cast<T>(get(event)));
     file_.write_column<T>(group + "/" + name, values);
+    if (const std::string unit = unit_of(name); !unit.empty()) file_.set_attribute<std::string>(group + "/" + name, "unit", unit);
   });
   file_.set_attribute<std::string>(group, "host", trace.host);
   file_.set_attribute<std::int64_t>(group, "tensor", trace.at.tensor);

@@ -168,6 +168,8 @@ TEST_F(CheckpointCommand, BadInputIs2) {
   std::ofstream(folder_ / "text.safetensors") << "no model at all";
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
       {{}, "subcommand"},
+      {{"shwo", step_}, "unknown command 'shwo': did you mean show?"},
+      {{"something", step_}, "unknown command 'something'; trireme checkpoint --help"},
       {{"show"}, "STEP_DIR is required"},
       {{"show", folder_ / "nowhere"}, "nowhere: no checkpoint here"},
       {{"verify", folder_.path()}, "no checkpoint here"},

@@ -134,6 +134,8 @@ TEST(ScheduleCommand, RefusesByKey) {
   EXPECT_NE(refusal({"1f1b", 0, 1, 8, 1, ""}).find("parallel.pipeline = 0"), std::string::npos);
   EXPECT_NE(refusal({"1f1b", 1ll << 40, 1, 8, 1, ""}).find("too many"), std::string::npos);
   EXPECT_NE(refusal({"1f1b", 100000, 1, 100000, 1, ""}).find("at most"), std::string::npos);
+  EXPECT_EQ(refusal({"gpipe", 501, 1, 1000, 1, "/no folder/x.svg"}),
+            "--svg: 1002000 passes on all stages: at most 1000000 are drawn");
 }
 
 }  // namespace

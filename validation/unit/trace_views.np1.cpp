@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "command/trace_pictures.h"
 #include "command/trace_summary.h"
+#include "store/hdf5_file.h"
 #include "validation/unit/process.h"
 #include "validation/unit/xml.h"
 
@@ -89,6 +90,9 @@ TEST(Trace, ComesBackFromItsFileAsItWas) {
   writer.finish();
   EXPECT_FALSE(fs::exists(folder / "t.h5.partial"));
   const Trace read = store::read_trace(folder / "t.h5");
+  const store::Hdf5File file = store::Hdf5File::open(folder / "t.h5");
+  const std::map<std::string, std::string> units = {{"begin", "s"}, {"end", "s"}, {"bytes", "byte"}, {"flops", "flop"}};
+  for (const auto& [column, unit] : units) EXPECT_EQ(file.attribute<std::string>("rank-00000/" + column, "unit"), unit);
   EXPECT_EQ(read.step, 10);
   EXPECT_EQ(read.schedule, "1f1b");
   EXPECT_EQ(read.config, "[model]\n");
