@@ -203,6 +203,7 @@ Ended Loop::run() {
 Ended Loop::end(Turn turn, const StepRecord& last) {
   const bool done = last.step >= config_.run.steps;
   if (steps_here_ == 0) print(fmt::format("step {} of {}: nothing was left to do\n", last.step, config_.run.steps));
+  private_last_step_ = private_memory();
   std::optional<grid::Agreed> not_saved;  // what else there is to write is still written
   if (steps_here_ > 0) stop_if_weights_not_finite(last.step);
   try {
@@ -227,7 +228,7 @@ Ended Loop::end(Turn turn, const StepRecord& last) {
 
 void Loop::summarize(const StepRecord& last) {
   const ProcessFacts process{base::now() - machine_.begin, trainer_.private_before_arenas(), private_first_step_,
-                             private_memory()};
+                             private_last_step_, private_memory()};
   const RankTable table = gather_ranks(trainer_, process, world_);
   if (!folder_) return;
   keep_going([&] { folder_->write("summary.json", summary_json(table, config_, start_.shape, last)); });

@@ -73,7 +73,7 @@ class Loop {
   Tracer tracer_;
   std::optional<MetricsFile> metrics_;
   std::optional<base::Error> lost_;
-  std::int64_t private_first_step_ = 0;
+  std::int64_t private_first_step_ = 0, private_last_step_ = 0;
   std::int64_t steps_here_ = 0;  // since this start
   double pace_ = 0;              // seconds a step, without evaluation; the first step left out once there are others
 };

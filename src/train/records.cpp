@@ -54,6 +54,7 @@ std::vector<RankColumn> rank_columns(const Trainer& trainer, const grid::Activit
       {"run_seconds", "all", process.seconds},
       {"private_bytes", "before_arenas", static_cast<double>(process.private_before)},
       {"private_bytes", "after_first_step", static_cast<double>(process.private_first_step)},
+      {"private_bytes", "after_last_step", static_cast<double>(process.private_last_step)},
       {"private_bytes", "end", static_cast<double>(process.private_end)},
       {"activations_alive", "peak", static_cast<double>(trainer.peak_activations())},
   };

@@ -51,8 +51,8 @@ struct RankTable {
 /// This process, which no other part of the program knows.
 struct ProcessFacts {
   double seconds = 0;  // of the whole run so far
-  // machine.h's private_memory: before the arenas were taken, after the first step, at the end.
-  std::int64_t private_before = 0, private_first_step = 0, private_end = 0;
+  // machine.h's private_memory: before the arenas were taken, after the first step, after the last one, after the last save.
+  std::int64_t private_before = 0, private_first_step = 0, private_last_step = 0, private_end = 0;
 };
 
 /// Every rank; all return the same.
