@@ -43,7 +43,7 @@
   X(cross_entropy_no_barrier, "the maximum is taken before all warps wrote theirs")          \
   X(cross_entropy_sums_rounded, "what is summed is rounded first")
 
-// flat.cuh too
+// numbers.cuh too
 #define TRIREME_BUGS_OPTIMIZER(X)                                                              \
   X(flat_rest, "what is left of a buffer beside whole quads is not written")                   \
   X(adamw_square_not_scaled, "the second moment takes the gradient before it is unscaled")     \

@@ -39,6 +39,7 @@ class Skips : public ::testing::EmptyTestEventListener {
 
 int run(int argc, char** argv) {
   setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+  setenv("TRIREME_ON_GPU", "1", 1);
   int devices = 0;
   cudaDeviceProp device{};
   cudaError_t status = cudaGetDeviceCount(&devices);

@@ -59,8 +59,10 @@ struct Expectation {
   std::int64_t ulps = 0;  // by which a GPU's words may differ, as numbers of one sign
 };
 
-/// Those of `actual` that are as near as they must be as expected, so that the rest shows
+/// On a GPU (native.cpp says so), those of `actual` that are as near as they must be as expected, so that the rest shows. The
+/// simulator's are exact.
 inline Words settled(Words actual, const Expectation& expected) {
+  if (std::getenv("TRIREME_ON_GPU") == nullptr) return actual;
   for (std::size_t i = 0; i < actual.size() && i < expected.out.size(); ++i)
     if (std::abs(std::int64_t{actual[i]} - std::int64_t{expected.out[i]}) <= expected.ulps) actual[i] = expected.out[i];
   return actual;
