@@ -36,16 +36,16 @@ NVFLAGS := -std=c++20 -O3 -lineinfo -Isrc -I. -Xptxas -v,-warn-spills,-warn-lmem
 archs   = $(foreach a,$(if $(findstring _sm90,$(1)),90a,$(CUDA_ARCHS)),-gencode arch=compute_$a,code=sm_$a)
 CUDALIBS := -lfmt -L$(strip $(CUDA_HOME))/lib64 -lcudart_static -ldl -lrt -lpthread
 LIBS    := $(H5LIBS) $(BLAS_LIBS) -lfmt
-sources := $(filter-out src/main.cpp,$(wildcard src/*/*.cpp kernels/*.cpp kernels/cpu/*.cpp))
-kernels := $(wildcard kernels/cuda/*.cu)
+sources := $(filter-out src/main.cpp,$(wildcard src/*/*.cpp kernels/*.cpp kernels/cpu/*.cpp kernels/cpu/*/*.cpp))
+kernels := $(wildcard kernels/cuda/*/*.cu validation/conformance/*.cu validation/rehearsal/*.cu)
 simt    := $(patsubst %.cpp,$B/%.o,$(wildcard kernels/simt/*.cpp kernels/cuda/*.cpp)) $(kernels:%.cu=$B/%.simt.o) $B/kernels/device.o
 native  := $B/validation/gpu/native.o $B/kernels/simt/options.o $B/kernels/device.o
-tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit/*.np?.cpp))
-pick    = $(strip $(if $(strip $(T)),$(foreach f,$(1),$(if $(findstring $(strip $(T)),$(notdir $f)),$f)),$(1)))
+tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit/*/*.np?.cpp validation/unit/simt/*/*.np?.cpp))
+pick    = $(strip $(if $(strip $(T)),$(foreach f,$(1),$(if $(findstring $(strip $(T)),$(f:$B/test/%=%)),$f)),$(1)))
 chosen  := $(call pick,$(tests))
-cuda_host := $(patsubst kernels/cuda/%.cpp,build/cuda/%.o,$(wildcard kernels/cuda/*.cpp))
-on_gpu  := $(call pick,$(patsubst validation/unit/simt_%.np1.cpp,build/gpu/%.np1,$(wildcard $(kernels:kernels/cuda/%.cu=validation/unit/simt_%.np1.cpp))))
-in_simt := $(filter $B/test/simt_%,$(chosen))
+cuda_host := $(patsubst %.cpp,build/cuda/%.o,$(wildcard kernels/cuda/*.cpp))
+on_gpu  := $(call pick,$(patsubst validation/unit/simt/kernels/%.np1.cpp,build/gpu/%.np1,$(wildcard $(foreach k,$(kernels),validation/unit/simt/kernels/$(basename $(notdir $k)).np1.cpp))))
+in_simt := $(filter $B/test/simt/%,$(chosen))
 others  := $(filter-out $(in_simt),$(chosen))
 benches := $(patsubst validation/bench/%.cpp,$B/bench/%,$(wildcard validation/bench/*.cpp))
 some    = @$(if $(1),,echo "make: T=$(strip $(T)) names no $(2)" >&2; exit 2)
@@ -82,7 +82,7 @@ test-sanitize: deps  ## the tests under address and undefined-behaviour sanitize
 	  $(others:$B/%=build/asan-ubsan/%)
 mutations: deps  ## bugs planted into the CUDA kernels: which build finds which, in which order of threads
 	@for san in "" address,undefined thread; do $(MAKE) $(jobs) --no-print-directory SAN=$$san mutation-check 2>&1 || exit 1; done
-mutation-check: $B/test/simt_mutations.np1
+mutation-check: $B/test/simt/kernels/mutations.np1
 	@TRIREME_SMALL=1 $< >$B/mutations 2>/dev/null; status=$$?; grep -v '^\[' $B/mutations; exit $$status
 validate: deps  ## every reference case on several layouts, and invariants; one table; JUNIT=file writes it for CI too
 	@$(MAKE) $(jobs) --no-print-directory build $B/validate
@@ -95,7 +95,7 @@ bench: deps  ## rates of matrix products, of each kernel, of a whole step, in on
 	$(MPIEXEC) -n 2 $B/bench/save build
 cuda-check: toolkit  ## compile each CUDA kernel by nvcc; warnings, spills and stack are faults; a table of registers; T=gemm: these sources only
 	$(call some,$(call pick,$(kernels)),CUDA source)
-	@$(MAKE) $(jobs) --no-print-directory $(patsubst kernels/cuda/%.cu,build/cuda/%/object.o,$(call pick,$(kernels))) $(cuda_host)
+	@$(MAKE) $(jobs) --no-print-directory $(patsubst %.cu,build/cuda/%/object.o,$(call pick,$(kernels))) $(cuda_host)
 	@NVCC=$(NVCC) validation/gpu/resources.sh build/cuda $(call pick,$(kernels))
 gpu: gpu-build  ## on a machine with a GPU: the tests of the CUDA kernels and of their instructions on it; T=gemm: these only
 	@$(firstword $(on_gpu)) --gtest_list_tests >/dev/null
@@ -130,17 +130,18 @@ $B/%.simt.o: %.cu $B/flags
 	$(Q)$(MPICXX) $(FLAGS) $(SIMTFLAGS) -MMD -MP -c -o $@ $<
 build/cuda/flags: FORCE
 	@mkdir -p build/cuda; echo '$(NVCC) $(NVFLAGS) $(CUDA_ARCHS)' > $@.new; cmp -s $@.new $@ || cp $@.new $@
-build/cuda/%/object.o: kernels/cuda/%.cu build/cuda/flags  # its folder keeps the log, PTX and cubins
+build/cuda/%/object.o: %.cu build/cuda/flags  # its folder keeps the log, PTX and cubins
 	$(call say,nvcc,$<)
 	@rm -rf $(@D) && mkdir -p $(@D)
 	$(Q)$(NVCC) $(NVFLAGS) $(call archs,$<) --keep --keep-dir $(@D) -MMD -MP -MF $(@D)/object.d -c -o $@ $< >$(@D)/log 2>&1 || \
 	  { grep -v '^ptxas info' $(@D)/log >&2; exit 1; }
-build/cuda/libkernels.a: $(kernels:kernels/cuda/%.cu=build/cuda/%/object.o)
+build/cuda/libkernels.a: $(kernels:%.cu=build/cuda/%/object.o)
 	$(Q)rm -f $@ && ar rcs $@ $^
-$(cuda_host): build/cuda/%.o: kernels/cuda/%.cpp $B/flags build/cuda/flags
+$(cuda_host): build/cuda/%.o: %.cpp $B/flags build/cuda/flags
 	$(call say,c++,$<)
+	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -Werror -DTRIREME_CUDA -isystem $(strip $(CUDA_HOME))/include -MMD -MP -c -o $@ $<
-build/gpu/%.np1: $B/validation/unit/simt_%.np1.o $(native) build/cuda/libkernels.a
+build/gpu/%.np1: $B/validation/unit/simt/kernels/%.np1.o $(native) build/cuda/libkernels.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -o $@ $^ -lgtest $(CUDALIBS)
@@ -156,11 +157,11 @@ $B/libtrireme.a: $(sources:%.cpp=$B/%.o)
 $B/trireme: $B/src/main.o $B/libtrireme.a
 	$(call say,link,$@)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ $(LIBS) && ln -sfn release/trireme build/trireme
-$B/test/simt_%.np1: $B/validation/unit/simt_%.np1.o $B/libsimt.a
+$B/test/simt/%.np1: $B/validation/unit/simt/%.np1.o $B/libsimt.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ -lgtest -lgtest_main $(LIBS)
-$B/test/cuda_%: $B/validation/unit/cuda_%.o $B/libtrireme.a $B/libsimt.a
+$B/test/backend/%: $B/validation/unit/backend/%.o $B/libtrireme.a $B/libsimt.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ -lgtest $(LIBS)

@@ -17,8 +17,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "command/comparison.h"
 #include "config/reader.h"
+#include "view/comparison.h"
 
 namespace {
 

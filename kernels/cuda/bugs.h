@@ -1,5 +1,5 @@
 // Bugs that can be planted into the kernels, to see that the tests would find them: TRIREME_BUG(name) is true when that one is
-// planted, which only the simulator can do. validation/unit/simt_mutations.np1.cpp plants each.
+// planted, which only the simulator can do. validation/unit/simt/kernels/mutations.np1.cpp plants each.
 #pragma once
 
 // One table for each file of kernels: X(name, what is wrong)

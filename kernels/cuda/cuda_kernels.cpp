@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "kernels/cuda/attention.h"
-#include "kernels/cuda/attention_backward.h"
-#include "kernels/cuda/cross_entropy.h"
-#include "kernels/cuda/embedding.h"
-#include "kernels/cuda/gemm.h"
-#include "kernels/cuda/layer_norm.h"
-#include "kernels/cuda/optimizer.h"
-#include "kernels/cuda/residual.h"
+#include "kernels/cuda/attention/attention.h"
+#include "kernels/cuda/attention/attention_backward.h"
+#include "kernels/cuda/gemm/gemm.h"
+#include "kernels/cuda/optimizer/optimizer.h"
+#include "kernels/cuda/rows/layer_norm.h"
+#include "kernels/cuda/rows/residual.h"
+#include "kernels/cuda/vocabulary/cross_entropy.h"
+#include "kernels/cuda/vocabulary/embedding.h"
 
 namespace trireme::kernels::cuda {
 namespace {

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "kernels/cuda/ptx.cuh"
+#include "kernels/cuda/instructions/ptx.cuh"
 #include "kernels/device.h"
 
 namespace trireme::kernels::cuda {

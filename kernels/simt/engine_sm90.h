@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/tensor_map.h"
+#include "kernels/cuda/instructions/tensor_map.h"
 #include "kernels/simt/engine.h"
 
 namespace trireme::simt {

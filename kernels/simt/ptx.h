@@ -1,4 +1,4 @@
-// The door of kernels/cuda/ptx.cuh on the side of the simulator.
+// The door of kernels/cuda/instructions/ptx.cuh on the side of the simulator.
 #pragma once
 
 #include "kernels/simt/cuda.h"

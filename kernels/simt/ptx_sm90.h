@@ -1,4 +1,4 @@
-// The door of kernels/cuda/ptx_sm90.cuh on the side of the simulator.
+// The door of kernels/cuda/instructions/ptx_sm90.cuh on the side of the simulator.
 #pragma once
 
 #include "kernels/simt/engine_sm90.h"

@@ -16,12 +16,12 @@
 #include "config/check.h"
 #include "config/keys.h"
 #include "config/reader.h"
+#include "layout/layout.h"
+#include "run/report.h"
+#include "run/sources.h"
 #include "schedule/timing.h"
 #include "spec/flops.h"
 #include "spec/traffic.h"
-#include "train/layout.h"
-#include "train/report.h"
-#include "train/sources.h"
 
 namespace trireme::command {
 namespace {

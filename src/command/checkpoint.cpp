@@ -14,11 +14,11 @@
 #include "command/arguments.h"
 #include "command/commands.h"
 #include "config/reader.h"
+#include "run/folder.h"
 #include "spec/parameters.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_reader.h"
 #include "store/gpt2_names.h"
-#include "train/run_folder.h"
 
 namespace trireme::command {
 namespace {

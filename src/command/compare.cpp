@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "command/commands.h"
-#include "command/comparison.h"
+#include "view/comparison.h"
 
 namespace trireme::command {
 

@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "command/arguments.h"
 #include "command/commands.h"
-#include "command/comparison.h"
-#include "command/line_chart.h"
+#include "view/comparison.h"
+#include "view/line_chart.h"
 
 namespace trireme::command {
 namespace {

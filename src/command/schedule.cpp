@@ -15,8 +15,8 @@
 #include "config/reader.h"
 #include "schedule/messages.h"
 #include "schedule/proofs.h"
-#include "schedule/render.h"
-#include "schedule/timeline.h"
+#include "view/schedule_text.h"
+#include "view/timeline.h"
 
 namespace trireme::command {
 namespace {

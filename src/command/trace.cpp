@@ -7,8 +7,8 @@
 #include "command/arguments.h"
 #include "command/commands.h"
 #include "command/outputs.h"
-#include "command/trace_pictures.h"
-#include "command/trace_summary.h"
+#include "view/trace_pictures.h"
+#include "view/trace_summary.h"
 
 namespace trireme::command {
 namespace {

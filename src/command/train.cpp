@@ -10,7 +10,7 @@
 #include "config/check.h"
 #include "config/write.h"
 #include "grid/world.h"
-#include "train/run.h"
+#include "run/run.h"
 
 namespace trireme::command {
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/copies.h"
+#include "layout/layout.h"
+#include "run/copies.h"
+#include "run/machine.h"
+#include "run/resume.h"
+#include "run/weights_file.h"
 #include "train/initialize.h"
-#include "train/layout.h"
-#include "train/machine.h"
-#include "train/resume.h"
-#include "train/weights_file.h"
 
 namespace trireme::train {
 namespace {

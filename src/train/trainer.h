@@ -61,7 +61,7 @@ class Trainer {
   double evaluate();
   /// Every rank. Writes the weights as a .safetensors file; errors are agreed.
   void save(const std::string& path);
-  /// Every rank; all return the same: which copies of a parameter differ, or nothing (train/copies.h).
+  /// Every rank; all return the same: which copies of a parameter differ, or nothing (run/copies.h).
   std::string differing_copies();
 
   grid::Grid& grid() { return grid_; }

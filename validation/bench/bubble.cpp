@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
-#include "command/trace_summary.h"
+#include "run/tracer.h"
 #include "schedule/timing.h"
-#include "train/tracer.h"
 #include "validation/bench/sleeping_kernels.h"
-#include "validation/unit/process.h"
-#include "validation/unit/small_run.h"
+#include "validation/unit/support/process.h"
+#include "validation/unit/support/small_run.h"
+#include "view/trace_summary.h"
 
 namespace {
 

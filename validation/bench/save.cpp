@@ -10,8 +10,8 @@
 #include <filesystem>
 
 #include "base/clock.h"
-#include "train/checkpoint_writer.h"
-#include "validation/unit/small_run.h"
+#include "run/checkpoint_writer.h"
+#include "validation/unit/support/small_run.h"
 
 namespace {
 

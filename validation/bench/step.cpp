@@ -13,9 +13,9 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "kernels/cost.h"
-#include "train/tracer.h"
-#include "validation/unit/process.h"
-#include "validation/unit/small_run.h"
+#include "run/tracer.h"
+#include "validation/unit/support/process.h"
+#include "validation/unit/support/small_run.h"
 
 namespace {
 

@@ -37,7 +37,7 @@ disassemble=$(disassembler) || {
 }
 printf '%-6s %9s %6s %7s %7s %6s %6s %5s  %s\n' arch registers shared dynamic threads blocks spills stack kernel
 for source in "$@"; do
-  name=$(basename "$source" .cu) to=$out/$(basename "$source" .cu)
+  name=$(basename "$source" .cu) to=$out/${source%.cu}
   archs=$(sed -n "s/.*Compiling entry function.* for 'sm_\([0-9a-z]*\)'.*/\1/p" "$to/log" | sort -u)
   [ -n "$archs" ] || fault "no kernel in $source"
   for arch in $archs; do

@@ -1,0 +1,107 @@
+// Matrix products in fp32, without tensor cores: tiles of 64 x 64 results, 4 x 4 a thread; the next 16 of k are loaded into
+// registers while these, in shared memory, are multiplied.
+#include "kernels/cuda/gemm/gemm_epilogue.cuh"
+
+namespace trireme::kernels::cuda {
+namespace {
+
+constexpr int tile_side = 64, tile_depth = 16, threads = 256, tile_elements = tile_side * tile_depth;
+static_assert(tile_elements == 4 * threads, "a thread loads one piece of each operand");
+
+/// The thread's piece of the tile of k from .. from + 15 below `end`, and of rows (of A; columns of B) first .. first + 63 of
+/// `count`. Along k a warp has one piece of 32 rows, so that its stores meet no bank conflict.
+template <bool across>
+__device__ __forceinline__ Piece<float> load_piece(const float* matrix, std::int64_t stride, bool aligned, int first, int count,
+                                                   int from, int end) {
+  const int i = static_cast<int>(threadIdx.x);
+  const int row = across ? from + i / 16 : first + i % tile_side, rows = across ? end : count;
+  const int column = across ? first + i % 16 * 4 : from + i / tile_side * 4;
+  const int columns = row < rows ? (across ? count : end) : 0;
+  if (aligned) return fetch<true>(matrix + row * stride, column, columns);
+  return fetch<false>(matrix + row * stride, column, columns);
+}
+
+/// To tile [16 of k, 64]
+template <bool across>
+__device__ __forceinline__ void store_piece(float* tile, const Piece<float>& piece) {
+  const int i = static_cast<int>(threadIdx.x);
+  if constexpr (across) {
+    ptx::store(tile + 4 * i, piece);
+  } else {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) ptx::store(tile + (i / tile_side * 4 + j) * tile_side + i % tile_side, piece.element[j]);
+  }
+}
+
+/// sums += the products of a tile of A and one of B: rows row .. row + 3, columns column .. column + 3
+__device__ __forceinline__ void multiply_tile(const float* a, const float* b, int row, int column, float (&sums)[4][4]) {
+#pragma unroll
+  for (int k = 0; k < tile_depth; ++k) {
+    const auto left = ptx::load<Quad<float>>(a + k * tile_side + row), right = ptx::load<Quad<float>>(b + k * tile_side + column);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+#pragma unroll
+      for (int j = 0; j < 4; ++j) sums[i][j] += left.element[i] * right.element[j];
+  }
+}
+
+/// Four sums over k of each of A's rows, in order, to memory. parts [4, 64] is shared memory that is free.
+__device__ __forceinline__ void finish_row_sums(const Product<float>& p, int first_row, float sum, float* parts) {
+  const int i = static_cast<int>(threadIdx.x);
+  parts[i] = sum;
+  __syncthreads();
+  if (i >= tile_side || first_row + i >= p.epilogue.rows) return;
+  float* to = p.row_sums + static_cast<std::int64_t>(blockIdx.z) * p.epilogue.rows + first_row + i;
+  float all = gridDim.z == 1 ? ptx::load<float>(to) : 0.0f;
+  for (int k = 0; k < threads / tile_side; ++k) all += parts[k * tile_side + i];
+  ptx::store(to, all);
+}
+
+template <bool a_across, bool b_across>
+__global__ void __launch_bounds__(threads) product_fp32(Product<float> p) {
+  TRIREME_SHARED(float4, memory, tile_elements);  // two tiles of each operand
+  auto* const tiles_of_a = reinterpret_cast<float*>(memory);
+  float* const tiles_of_b = tiles_of_a + 2 * tile_elements;
+  const int i = static_cast<int>(threadIdx.x), row = i / 16 * 4, column = i % 16 * 4;
+  int first_row, first_column;
+  block_tile<tile_side, tile_side>(p.epilogue.rows, p.epilogue.columns, first_row, first_column);
+  const int begin = static_cast<int>(blockIdx.z) * p.depth, end = p.k - begin < p.depth ? p.k : begin + p.depth;
+  const auto piece_of_a = [&](int from) {
+    return load_piece<a_across>(p.a, p.a_stride, p.aligned, first_row, p.epilogue.rows, from, end);
+  };
+  const auto piece_of_b = [&](int from) {
+    return load_piece<b_across>(p.b, p.b_stride, p.aligned, first_column, p.epilogue.columns, from, end);
+  };
+  const bool with_row_sums = a_across && p.row_sums != nullptr && first_column == 0;
+  float sums[4][4] = {}, row_sum = 0;
+  Piece<float> a = piece_of_a(begin), b = piece_of_b(begin);
+  for (int from = begin, tile = 0; from < end; from += tile_depth, tile ^= tile_elements) {
+    store_piece<a_across>(tiles_of_a + tile, a);
+    store_piece<b_across>(tiles_of_b + tile, b);
+    if (!TRIREME_BUG(gemm_fp32_no_barrier)) __syncthreads();  // all have stored; and all are done with the tiles before
+    a = piece_of_a(from + tile_depth), b = piece_of_b(from + tile_depth);
+    multiply_tile(tiles_of_a + tile, tiles_of_b + tile, row, column, sums);
+    if (with_row_sums)
+#pragma unroll
+      for (int k = 0; k < tile_depth; k += 4) row_sum += tiles_of_a[tile + (k + i / tile_side) * tile_side + i % tile_side];
+  }
+  if (with_row_sums) {
+    __syncthreads();
+    finish_row_sums(p, first_row, row_sum, tiles_of_a);
+  }
+  finish(p.epilogue, first_row + row, 1, first_column + column, sums);
+}
+
+}  // namespace
+
+template <class T, bool a_across, bool b_across>
+void launch_product(const Product<T>& p, int parts, Stream stream) {
+  const dim3 grid = tile_grid<tile_side, tile_side>(p.epilogue.rows, p.epilogue.columns, parts);
+  TRIREME_LAUNCH((product_fp32<a_across, b_across>), grid, dim3(threads), 0, stream, p);
+}
+
+template void launch_product<float, false, false>(const Product<float>&, int, Stream);
+template void launch_product<float, false, true>(const Product<float>&, int, Stream);
+template void launch_product<float, true, true>(const Product<float>&, int, Stream);
+
+}  // namespace trireme::kernels::cuda

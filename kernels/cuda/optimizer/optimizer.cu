@@ -1,0 +1,109 @@
+#include "kernels/cuda/optimizer/optimizer.h"
+
+#include "kernels/cuda/bugs.h"
+#include "kernels/cuda/optimizer/flat.cuh"
+#include "kernels/cuda/views.h"
+
+namespace trireme::kernels::cuda {
+namespace {
+
+/// copy: null or [n]
+template <class T, bool aligned>
+__global__ void __launch_bounds__(flat_threads) adamw_all(AdamW step, std::int64_t n, float* weight, const float* gradient,
+                                                          float* first_moment, float* second_moment, T* copy) {
+  const std::int64_t at = flat_index();
+  Quad<float> w = fetch_quad<aligned>(weight, at, n), m = fetch_quad<aligned>(first_moment, at, n);
+  Quad<float> v = fetch_quad<aligned>(second_moment, at, n);
+  const Quad<float> g = fetch_quad<aligned>(gradient, at, n);
+  const float inverse1 = 1.0f / step.correction1, inverse2 = 1.0f / step.correction2;
+  const float decay = step.learning_rate * step.weight_decay;
+  Quad<T> rounded;
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    const float d = step.gradient_scale * g.element[j], d2 = TRIREME_BUG(adamw_square_not_scaled) ? g.element[j] : d;
+    m.element[j] = step.beta1 * m.element[j] + (1.0f - step.beta1) * d;
+    v.element[j] = step.beta2 * v.element[j] + (1.0f - step.beta2) * (d2 * d2);
+    const float root = TRIREME_BUG(adamw_epsilon_inside) ? sqrtf(v.element[j] * inverse2 + step.epsilon)
+                                                         : sqrtf(v.element[j] * inverse2) + step.epsilon;
+    if (TRIREME_BUG(adamw_old_copy)) rounded.element[j] = from_float<T>(w.element[j]);
+    w.element[j] -= step.learning_rate * (m.element[j] * inverse1 / root) + decay * w.element[j];
+    if (!TRIREME_BUG(adamw_old_copy)) rounded.element[j] = from_float<T>(w.element[j]);
+  }
+  put_quad<aligned>(weight, at, n, w);
+  put_quad<aligned>(first_moment, at, n, m);
+  put_quad<aligned>(second_moment, at, n, v);
+  if (copy != nullptr) put_quad<aligned>(copy, at, n, rounded);
+}
+
+template <bool aligned>
+__global__ void __launch_bounds__(flat_threads) add_all(std::int64_t n, float* y, const float* x) {
+  const std::int64_t at = flat_index();
+  Quad<float> sum = fetch_quad<aligned>(y, at, n);
+  const Quad<float> added = fetch_quad<aligned>(x, at, n);
+#pragma unroll
+  for (int j = 0; j < 4; ++j) sum.element[j] += added.element[j];
+  put_quad<aligned>(y, at, n, sum);
+}
+
+template <class To, class From, bool aligned>
+__global__ void __launch_bounds__(flat_threads) cast_all(std::int64_t n, To* to, const From* from) {
+  const std::int64_t at = flat_index();
+  const Quad<From> x = fetch_quad<aligned>(from, at, n);
+  Quad<To> y;
+#pragma unroll
+  for (int j = 0; j < 4; ++j) y.element[j] = from_float<To>(to_float(x.element[j]));
+  put_quad<aligned>(to, at, n, y);
+}
+
+template <class To, class From>
+void launch_cast(To* to, const From* from, std::int64_t n, Stream stream) {
+  with_flag(aligned16(to, from), [&](auto aligned) {
+    TRIREME_LAUNCH((cast_all<To, From, decltype(aligned)::value>), dim3(blocks_of(n, flat_elements)), dim3(flat_threads), 0,
+                   stream, n, to, from);
+  });
+}
+
+}  // namespace
+
+void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment, View copy, Stream stream) {
+  const std::int64_t n = weight.count;
+  auto *w = elements<float>(weight, n), *m = elements<float>(first_moment, n), *v = elements<float>(second_moment, n);
+  const float* g = elements<float>(gradient, n);
+  if (n == 0) return;
+  with_type(copy.type, [&](auto zero) {
+    using T = decltype(zero);
+    T* rounded = copy ? elements<T>(copy, n) : nullptr;
+    with_flag(aligned16(w, g, m, v, rounded) || TRIREME_BUG(adamw_always_aligned), [&](auto aligned) {
+      TRIREME_LAUNCH((adamw_all<T, decltype(aligned)::value>), dim3(blocks_of(n, flat_elements)), dim3(flat_threads), 0, stream,
+                     step, n, w, g, m, v, rounded);
+    });
+  });
+}
+
+void add(View y, View x, Stream stream) {
+  const std::int64_t n = y.count;
+  auto* to = elements<float>(y, n);
+  const float* from = elements<float>(x, n);
+  if (n == 0) return;
+  with_flag(aligned16(to, from), [&](auto aligned) {
+    TRIREME_LAUNCH((add_all<decltype(aligned)::value>), dim3(blocks_of(n, flat_elements)), dim3(flat_threads), 0, stream, n, to,
+                   from);
+  });
+}
+
+void cast(View to, View from, Stream stream) {
+  const std::int64_t n = to.count;
+  if ((to.type == DType::fp32) == (from.type == DType::fp32)) throw std::logic_error("casts are from fp32 or to it");
+  if (n == 0) return;
+  with_type(to.type == DType::fp32 ? from.type : to.type, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (!std::is_same_v<T, float>) {
+      if (to.type == DType::fp32)
+        launch_cast(elements<float>(to, n), elements<T>(from, n), n, stream);
+      else
+        launch_cast(elements<T>(to, n), elements<float>(from, n), n, stream);
+    }
+  });
+}
+
+}  // namespace trireme::kernels::cuda

@@ -1,0 +1,67 @@
+// Sums of flat buffers in double, in two stages: a number of blocks that follows from the number of elements, then one block.
+#include <algorithm>
+
+#include "kernels/cuda/optimizer/flat.cuh"
+#include "kernels/cuda/optimizer/optimizer.h"
+#include "kernels/cuda/rows/row.cuh"
+#include "kernels/cuda/views.h"
+
+namespace trireme::kernels::cuda {
+namespace {
+
+struct Square {
+  static __device__ __forceinline__ double of(float x) {
+    return TRIREME_BUG(sums_square_in_fp32) ? x * x : static_cast<double>(x) * static_cast<double>(x);
+  }
+};
+struct Value {
+  static __device__ __forceinline__ double of(float x) { return x; }
+};
+struct NonFinite {
+  static __device__ __forceinline__ double of(float x) { return x - x == 0 ? 0 : 1; }
+};
+
+/// parts [gridDim.x]
+template <class Term, bool aligned>
+__global__ void __launch_bounds__(flat_threads) sum_terms(std::int64_t n, const float* x, double* parts) {
+  TRIREME_SHARED(double, warps, row_warps);
+  double sum[1] = {0};
+#pragma unroll 4
+  for (std::int64_t i = flat_index(); i < n; i += static_cast<std::int64_t>(gridDim.x) * flat_elements) {
+    const Quad<float> quad = fetch_quad<aligned>(x, i, n);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) sum[0] += Term::of(quad.element[j]);
+  }
+  block_sum(sum, warps);
+  if (threadIdx.x == 0) ptx::store(parts + blockIdx.x, sum[0]);
+}
+
+__global__ void __launch_bounds__(flat_threads) sum_parts(int count, const double* parts, double* result) {
+  TRIREME_SHARED(double, warps, row_warps);
+  double sum[1] = {0};
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += flat_threads) sum[0] += ptx::load<double>(parts + i);
+  block_sum(sum, warps);
+  if (threadIdx.x == 0) ptx::store(result, sum[0]);
+}
+
+template <class Term>
+void launch_sum(View x, View result, View scratch, Stream stream) {
+  const std::int64_t blocks = sum_scratch(x.count);
+  const float* from = elements<float>(x, x.count);
+  auto* parts = elements<double>(scratch, blocks);
+  with_flag(aligned16(from), [&](auto aligned) {
+    TRIREME_LAUNCH((sum_terms<Term, decltype(aligned)::value>), dim3(static_cast<unsigned>(blocks)), dim3(flat_threads), 0,
+                   stream, x.count, from, parts);
+  });
+  TRIREME_LAUNCH(sum_parts, dim3(1), dim3(flat_threads), 0, stream, static_cast<int>(blocks), parts, elements<double>(result, 1));
+}
+
+}  // namespace
+
+std::int64_t sum_scratch(std::int64_t n) { return std::clamp<std::int64_t>(n / (8 * flat_elements), 1, 1056); }
+
+void squared_norm(View x, View result, View scratch, Stream stream) { launch_sum<Square>(x, result, scratch, stream); }
+void sum(View x, View result, View scratch, Stream stream) { launch_sum<Value>(x, result, scratch, stream); }
+void non_finite_count(View x, View result, View scratch, Stream stream) { launch_sum<NonFinite>(x, result, scratch, stream); }
+
+}  // namespace trireme::kernels::cuda

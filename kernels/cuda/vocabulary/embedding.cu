@@ -1,0 +1,72 @@
+// The embedding, one block a row.
+#include "kernels/cuda/vocabulary/embedding.h"
+
+#include "kernels/cuda/rows/dropout.cuh"
+#include "kernels/cuda/rows/row.cuh"
+#include "kernels/cuda/views.h"
+
+namespace trireme::kernels::cuda {
+namespace {
+
+template <class T>
+struct TokenRows {
+  const std::int32_t* tokens;
+  const T *table, *positions;  // positions: null or [s, h]
+  T* y;
+  VocabularyRange range;
+  int hidden;
+  RowMasks masks;
+};
+
+template <class T, bool aligned>
+__global__ void __launch_bounds__(row_threads) embed_rows(TokenRows<T> p) {
+  const unsigned row = blockIdx.x;
+  const std::int64_t index = ptx::load<std::int32_t>(p.tokens + row) - p.range.first;
+  const bool here = index >= 0 && index < (TRIREME_BUG(embedding_padding_token) ? p.range.rows : p.range.valid);
+  const T* vector = here ? p.table + index * p.hidden : nullptr;
+  const std::int64_t position = TRIREME_BUG(embedding_position_of_sample) ? row % p.masks.batch : row / p.masks.batch;
+  for_pieces<T, 0>(p.hidden, [&](int i) {
+    constexpr int size = Piece<T>::size;
+    const int column = piece_column<T>(i);
+    float sum[size] = {}, factors[size];
+    Piece<T> y;
+    if (vector != nullptr) {
+      const Piece<T> x = fetch<aligned>(vector, column, p.hidden);
+#pragma unroll
+      for (int j = 0; j < size; ++j) sum[j] = to_float(x.element[j]);
+    }
+    if (p.positions != nullptr) {
+      const Piece<T> x = fetch<aligned>(p.positions + position * p.hidden, column, p.hidden);
+#pragma unroll
+      for (int j = 0; j < size; ++j) sum[j] += to_float(x.element[j]);
+    }
+    row_factors(p.masks, row, p.hidden, column, factors);
+#pragma unroll
+    for (int j = 0; j < size; ++j) y.element[j] = from_float<T>(factors[j] * sum[j]);
+    put<aligned>(p.y + static_cast<std::int64_t>(row) * p.hidden, column, p.hidden, y);
+  });
+}
+
+}  // namespace
+
+void embedding(Rows rows, std::int64_t hidden, View tokens, View table, VocabularyRange range, View positions, Dropout dropout,
+               View y, Stream stream) {
+  const std::int64_t n = rows.count();
+  if (n == 0) return;
+  with_type(y.type, [&](auto zero) {
+    using T = decltype(zero);
+    const TokenRows<T> p{elements<std::int32_t>(tokens, n),
+                         elements<T>(table, range.rows * hidden),
+                         positions ? elements<T>(positions, rows.sequence * hidden) : nullptr,
+                         elements<T>(y, n * hidden),
+                         range,
+                         static_cast<int>(hidden),
+                         masks_of(rows, dropout)};
+    with_flag(hidden % Piece<T>::size == 0 && aligned16(p.table, p.positions, p.y), [&](auto aligned) {
+      const dim3 grid(static_cast<unsigned>(n)), block(static_cast<unsigned>(threads_of_row<T>(hidden)));
+      TRIREME_LAUNCH((embed_rows<T, decltype(aligned)::value>), grid, block, 0, stream, p);
+    });
+  });
+}
+
+}  // namespace trireme::kernels::cuda

@@ -1,0 +1,187 @@
+#include "run/checkpoint_writer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "base/alignment.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "run/machine.h"
+#include "store/checkpoint_folder.h"
+
+namespace trireme::train {
+namespace {
+
+using kernels::View;
+using store::Quantity;
+
+/// Tells this start of the program from all others: shards of another run, or of the run before a restart, do not fit.
+std::string make_run_id(grid::World& world) {
+  std::string id;
+  if (world.rank() == 0) {
+    const std::string facts =
+        fmt::format("{} {} {}", world.host(), getpid(), std::chrono::system_clock::now().time_since_epoch().count());
+    id = fmt::format("{:016x}", base::hash64(std::as_bytes(std::span(facts))));
+  }
+  world.broadcast(id);
+  return id;
+}
+
+template <class T>
+bool ready(const std::future<T>& future) {
+  return !future.valid() || future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+std::vector<store::TensorRecord> tensor_records(const spec::LocalTable& table) {
+  std::vector<store::TensorRecord> records;
+  for (const spec::Parameter& parameter : table.parameters) records.push_back({parameter.name, parameter.shape});
+  return records;
+}
+
+}  // namespace
+
+CheckpointWriter::CheckpointWriter(const TrainingState& state, CheckpointPlan plan, kernels::Device& device, grid::Grid& grid,
+                                   View snapshot)
+    : state_(state),
+      plan_(std::move(plan)),
+      device_(device),
+      grid_(grid),
+      snapshot_(snapshot),
+      rows_(stored_rows(state.table, grid.shape().data, grid.at().data)),
+      run_id_(make_run_id(grid.world())) {}
+
+/// What went wrong is said with the checkpoint's step, and its partial folder goes.
+void CheckpointWriter::agree(const std::function<void()>& work) {
+  try {
+    grid_.world().agree([&] {
+      try {
+        work();
+      } catch (const base::Error& error) {
+        throw base::Error(error.status(), fmt::format("checkpoint of step {} was not written: {}", step_, error.what()));
+      }
+    });
+  } catch (const grid::Agreed&) {
+    phase_ = Phase::idle;
+    writing_ = {};
+    remove_partials();
+    throw;
+  }
+}
+
+/// A folder that cannot be written cannot be cleaned either; the next start does it.
+void CheckpointWriter::remove_partials() const {
+  if (grid_.world().rank() != 0) return;
+  try {
+    store::remove_partials(plan_.folder);
+  } catch (const base::Error&) {
+  }
+}
+
+void CheckpointWriter::save(std::int64_t step) {
+  finish();
+  if (saved_ == step) return;
+  const grid::Activity::Scope scope(grid_.world().activity(), grid::Work::checkpoint);
+  step_ = step;
+  begin_ = base::now();
+  agree([&] {
+    if (grid_.world().rank() == 0) partial_ = store::create_partial(plan_.folder, step);
+  });
+  grid_.world().broadcast(partial_);
+  start_writing();
+  if (!snapshot_) finish();
+}
+
+/// Of the live buffers, or of the snapshot, where the stored rows of all three follow each other.
+std::vector<store::TensorPart> CheckpointWriter::take_parts() {
+  std::vector<store::TensorPart> parts;
+  std::int64_t at = 0;
+  const auto take = [&](Quantity quantity, View buffer) {
+    for (const spec::LocalParameter* row : rows_) {
+      const std::int64_t elements = row->slice.elements();
+      View values = buffer.slice(row->offset, elements);
+      if (snapshot_) {
+        const View copy = snapshot_.slice(at, elements);
+        device_.copy(copy, values);
+        values = copy;
+        at += base::round_up(elements, base::buffer_alignment / 4);
+      }
+      const spec::Parameter& parameter = state_.table.parameter(*row);
+      parts.push_back({quantity, parameter.name, parameter.shape, row->slice.start, row->slice.count, values.fp32()});
+    }
+  };
+  take(Quantity::parameters, state_.weights);
+  take(Quantity::first_moment, state_.first_moment);
+  take(Quantity::second_moment, state_.second_moment);
+  return parts;
+}
+
+void CheckpointWriter::start_writing() {
+  phase_ = Phase::writing;
+  if (rows_.empty()) return;
+  const auto [tensor, data, pipeline] = grid_.at();
+  const store::ShardHeader header{run_id_, step_, pipeline, tensor, data};
+  writing_ = std::async(std::launch::async,
+                        [header, folder = partial_, parts = take_parts()] { return store::write_shard(folder, header, parts); });
+}
+
+void CheckpointWriter::start_publishing() {
+  std::string record;
+  agree([&] {
+    if (writing_.valid()) record = to_json(writing_.get());
+  });
+  const std::vector<std::string> records = grid_.world().gather(record);
+  phase_ = Phase::publishing;
+  if (grid_.world().rank() != 0) return;
+  store::Manifest manifest{.run_id = run_id_,
+                           .step = step_,
+                           .samples = step_ * plan_.batch,
+                           .config = plan_.config,
+                           .tensors = tensor_records(state_.table),
+                           .files = {},
+                           .master = {}};
+  for (const std::string& text : records)
+    if (!text.empty()) manifest.files.push_back(store::file_record(text, "a rank's record"));
+  std::erase(plan_.damaged, store::step_folder_name(step_));  // written anew
+  publishing_ = std::async(std::launch::async, [manifest = std::move(manifest), partial = partial_, plan = plan_] {
+    store::publish(partial, manifest);
+    store::prune(plan.folder, plan.keep, plan.damaged);
+  });
+}
+
+std::int64_t CheckpointWriter::busy() const { return ready(writing_) && ready(publishing_) ? 0 : 1; }
+
+bool CheckpointWriter::advance(std::int64_t busy_ranks) {
+  if (phase_ == Phase::idle || busy_ranks > 0) return false;
+  const grid::Activity::Scope scope(grid_.world().activity(), grid::Work::checkpoint);
+  if (phase_ == Phase::writing) {
+    start_publishing();
+    return false;
+  }
+  agree([&] {
+    if (publishing_.valid()) publishing_.get();
+  });
+  phase_ = Phase::idle;
+  saved_ = step_;
+  seconds_ = base::now() - begin_;
+  return_free_memory();
+  return true;
+}
+
+void CheckpointWriter::finish() {
+  const grid::Activity::Scope scope(grid_.world().activity(), grid::Work::checkpoint);
+  while (phase_ != Phase::idle) {
+    while (busy()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      grid_.world().activity().alive();
+    }
+    advance(0);  // the others wait for theirs in the same place
+  }
+}
+
+}  // namespace trireme::train

@@ -1,0 +1,57 @@
+#include "run/machine.h"
+
+#include <sys/resource.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace trireme::train {
+
+double measure_peak_flops(kernels::Kernels& kernels) {
+  constexpr std::int64_t n = 512;
+  std::vector<float> x(n * n, 1.0f), weight(n * n, 0.5f), y(n * n);
+  const auto product = [&] { kernels.linear({n, n, n}, kernels::view(x), kernels::view(weight), {}, kernels::view(y)); };
+  product();
+  const double begin = base::now();
+  int products = 0;
+  for (; base::now() - begin < 0.1; ++products) product();
+  return products * 2.0 * n * n * n / (base::now() - begin);
+}
+
+namespace {
+
+/// The number behind `word` in a file of /proc that counts KiB, as bytes; 0 where there is none.
+std::int64_t kib_of(const char* path, const std::string& word) {
+  std::ifstream file(path);
+  std::string next;
+  std::int64_t kib = 0;
+  while (file >> next)
+    if (next == word && file >> kib) return kib * 1024;
+  return 0;
+}
+
+}  // namespace
+
+double available_memory() { return static_cast<double>(kib_of("/proc/meminfo", "MemAvailable:")); }
+
+std::int64_t private_memory() { return kib_of("/proc/self/status", "RssAnon:"); }
+
+void return_free_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
+std::int64_t peak_resident_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} * 1024;
+}
+
+}  // namespace trireme::train

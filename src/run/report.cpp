@@ -1,0 +1,132 @@
+#include "run/report.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "layout/layout.h"
+#include "schedule/timing.h"
+#include "spec/flops.h"
+#include "spec/parameters.h"
+
+namespace trireme::train {
+namespace {
+
+std::string memory_line(const Start& start) {
+  const auto costliest = std::max_element(start.memory.begin(), start.memory.end(),
+                                          [](const auto& a, const auto& b) { return a.total() < b.total(); });
+  std::string parts;
+  for (std::size_t k = 0; k < spec::memory_classes.size(); ++k)
+    parts += fmt::format("{}{} {}", k ? " + " : "", spec::memory_classes[k],
+                         base::bytes_text(static_cast<double>(costliest->bytes[k])));
+  return fmt::format("memory a rank of stage {}, the costliest: {} = {}; {} of the node's are there for each rank\n",
+                     costliest - start.memory.begin(), parts, base::bytes_text(static_cast<double>(costliest->total())),
+                     base::bytes_text(start.available_bytes));
+}
+
+struct Spread {
+  double least, mean, most;
+  int slowest;  // rank
+};
+
+Spread spread(const std::vector<std::vector<double>>& values, const std::vector<std::size_t>& columns) {
+  std::vector<double> sums;
+  for (const auto& row : values) {
+    double sum = 0;
+    for (std::size_t k : columns) sum += row[k];
+    sums.push_back(sum);
+  }
+  const auto [least, most] = std::minmax_element(sums.begin(), sums.end());
+  const double mean = std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(sums.size());
+  return {*least, mean, *most, static_cast<int>(most - sums.begin())};
+}
+
+/// Columns of `group`; with a prefix, only those whose name starts with it.
+std::vector<std::size_t> select(const std::vector<RankColumn>& columns, const std::string& group,
+                                const std::string& prefix = "") {
+  std::vector<std::size_t> selected;
+  for (std::size_t k = 0; k < columns.size(); ++k)
+    if (columns[k].group == group && columns[k].name.starts_with(prefix)) selected.push_back(k);
+  return selected;
+}
+
+std::string row(const std::string& name, const Spread& s) {
+  return fmt::format("  {:<34}{:>10.3f}{:>10.3f}{:>10.3f}{:>13}\n", name, s.least, s.mean, s.most, s.slowest);
+}
+
+/// What waiting for a kind of communication is called; the prefix of its names in summary.json.
+constexpr std::array<std::pair<const char*, const char*>, 5> waits = {{{"tp_", "waiting for tensor ranks"},
+                                                                       {"pp_", "waiting for other stages"},
+                                                                       {"dp_", "waiting for data ranks"},
+                                                                       {"tied_embedding", "waiting for the tied embedding"},
+                                                                       {"control", "waiting to agree (losses, norms)"}}};
+
+}  // namespace
+
+std::string layout_text(const config::Config& config, const spec::StageMap& map, const schedule::Schedule& schedule,
+                        const grid::Shape& shape) {
+  const auto& model = config.model;
+  std::string text = fmt::format("model: l = {} layers, h = {}, a = {} heads, s = {}, V = {} (padded to {})\nparameters {}\n",
+                                 model.layers, model.hidden, model.heads, model.sequence, model.vocabulary,
+                                 spec::padded_vocabulary(model.vocabulary, shape.tensor), spec::parameter_count(model));
+  text += fmt::format("layout: t = {} p = {} d = {} v = {}, schedule {}, global batch {} = d {} x m {} microbatches x b {}\n",
+                      shape.tensor, shape.pipeline, shape.data, schedule.chunks, schedule::name_of(schedule.kind),
+                      config.batch.global, shape.data, schedule.microbatches, config.batch.micro);
+  return text + describe(map, model);
+}
+
+std::string flops_line(const config::Config& config) {
+  const double batch = static_cast<double>(config.batch.global);
+  return fmt::format("FLOPs a step: model {}FLOP, hardware {}FLOP (recomputation counted; attention dense in both)\n",
+                     base::rate_text(spec::model_flops(config.model, batch)),
+                     base::rate_text(spec::hardware_flops(config.model, config.parallel, batch)));
+}
+
+std::string start_block(const config::Config& config, const Start& start) {
+  std::string text = start.opened.yardstick + grid::topology_table(start.places) + grid::group_report(start.places, start.shape);
+  if (start.shares_cores)
+    text +=
+        fmt::format("note: more threads than cores ({} a rank): times show that it works, not how fast it is\n", start.threads);
+  text += layout_text(config, spec::make_stage_map(config.model, config.parallel),
+                      make_schedule(config, config.batch.global, start.shape.ranks()), start.shape);
+  return text + memory_line(start) + flops_line(config) + fmt::format("results in {}\n", config.run.directory);
+}
+
+std::string step_line(const StepRecord& r, std::int64_t steps, double peak_flops, double seconds_left) {
+  const double flops = r.hardware_tflops * 1e12;
+  const std::string validation = r.validation_loss ? fmt::format("  validation {:.4f}", *r.validation_loss) : "";
+  return fmt::format(
+      "step {:>{}}/{}  loss {:.4f}{}  lr {:.2e}  grad {:.3f}  {:.0f} ms  {}tok/s  {}FLOP/s/rank {:.0f} %  rss {}  eta {}\n",
+      r.step, std::to_string(steps).size(), steps, r.result.loss, validation, r.result.learning_rate, r.result.gradient_norm,
+      r.seconds * 1e3, base::rate_text(r.tokens_per_second), base::rate_text(flops), 100 * flops / peak_flops,
+      base::bytes_text(static_cast<double>(r.peak_memory_bytes)), base::time_text(seconds_left));
+}
+
+std::string end_table(const RankTable& table, const schedule::Schedule& schedule, const Start& start) {
+  const auto& [columns, values] = table;
+  const std::vector<std::size_t> work = select(columns, "seconds"), waiting = select(columns, "wait_seconds");
+  std::string text = fmt::format("{:<36}{:>10}{:>10}{:>10}{:>13}\n", "seconds over the run", "min", "mean", "max", "rank of max");
+  for (std::size_t k : work) text += row(columns[k].name, spread(values, {k}));
+  for (const auto& [prefix, name] : waits)
+    if (const Spread s = spread(values, select(columns, "wait_seconds", prefix)); s.most > 0) text += row(name, s);
+  std::vector<std::size_t> all = work;
+  all.insert(all.end(), waiting.begin(), waiting.end());
+  text += row("all of these", spread(values, all));
+  text += row("the whole run", spread(values, select(columns, "run_seconds")));
+  std::vector<std::size_t> passes_columns = select(columns, "seconds", "forward");
+  for (std::size_t k : select(columns, "seconds", "backward")) passes_columns.push_back(k);
+  const Spread passes = spread(values, passes_columns), pipeline = spread(values, select(columns, "wait_seconds", "pp_"));
+  if (schedule.stages > 1)
+    text += fmt::format(
+        "bubble, in times of forward + backward: (p-1)/(v m) = {:.3f} by formula; mean wait for other stages {:.3f}{}\n",
+        schedule::bubble_formula(schedule), pipeline.mean / passes.mean,
+        start.shares_cores ? ", most of it waiting for a core" : "");
+  return text + fmt::format("slowest rank in forward + backward: {} on {} ({:.3f} s; mean {:.3f} s)\n", passes.slowest,
+                            start.places[passes.slowest].host, passes.most, passes.mean);
+}
+
+}  // namespace trireme::train

@@ -1,0 +1,149 @@
+#include "run/resume.h"
+
+#include <filesystem>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "config/keys.h"
+#include "store/checkpoint_folder.h"
+
+namespace trireme::train {
+namespace {
+
+using store::CheckpointReader;
+using store::Quantity;
+
+/// A reader of the folder if it verifies, else null and, on rank 0, `faults`.
+std::unique_ptr<CheckpointReader> try_verified(grid::World& world, const std::string& folder, std::string& faults) {
+  std::unique_ptr<CheckpointReader> reader;
+  std::string mine;
+  try {
+    reader = std::make_unique<CheckpointReader>(folder);
+    const std::size_t ranks = static_cast<std::size_t>(world.size()), files = reader->manifest().files.size();
+    for (std::size_t i = static_cast<std::size_t>(world.rank()); i < files; i += ranks)
+      for (const std::string& fault : reader->verify_file(i)) mine += fault + "\n";
+  } catch (const base::Error& error) {
+    mine = std::string(error.what()) + "\n";
+  }
+  for (const std::string& text : world.gather(mine))
+    if (faults.find(text) == std::string::npos) faults += text;  // a broken manifest is everybody's fault
+  return world.largest(mine.empty() ? 0 : 1) > 0 ? nullptr : std::move(reader);
+}
+
+/// The configuration that a checkpoint was written with; the keys that its text has.
+config::Resolved configuration_of(const CheckpointReader& checkpoint) {
+  return config::read_config(checkpoint.folder() + ": config", checkpoint.manifest().config, {}, config::Missing::allow,
+                             config::Unbuilt::allow);
+}
+
+struct Change {
+  const config::Key* key;
+  std::string before, now;
+};
+
+/// Keys whose value differs, of those that the checkpoint's configuration was given.
+std::vector<Change> changes(const CheckpointReader& checkpoint, const config::Resolved& resolved) {
+  config::Resolved before = configuration_of(checkpoint);
+  config::Config now = resolved.config;
+  std::vector<Change> found;
+  for (const config::Key& key : config::all_keys()) {
+    if (before.origins.at(key.full_name()) == "default") continue;
+    std::string old = config::toml_text(key.slot(before.config)), current = config::toml_text(key.slot(now));
+    if (old != current) found.push_back({&key, std::move(old), std::move(current)});
+  }
+  return found;
+}
+
+bool is_shape(const config::Key& key) { return key.section == "model" && key.fixed; }
+
+[[noreturn]] void refuse(const std::string& folder, const std::vector<std::string>& lines, const char* cure) {
+  base::refuse("{} does not fit the configuration:\n  {}\n{}", folder, fmt::join(lines, "\n  "), cure);
+}
+
+std::string line(const Change& change) {
+  return fmt::format("{}: {} in the checkpoint, {} now", change.key->full_name(), change.before, change.now);
+}
+
+}  // namespace
+
+Verified newest_verified(grid::World& world, const std::string& folder) {
+  std::string list;  // as rank 0 sees it: all must try the same, a name a line
+  world.agree([&] {
+    if (world.rank() != 0) return;
+    for (const std::string& path : store::list_checkpoints(folder))
+      list += std::filesystem::path(path).filename().string() + "\n";
+  });
+  world.broadcast(list);
+  Verified found;
+  std::istringstream names(list);
+  for (std::string name, faults; std::getline(names, name); faults.clear()) {
+    found.reader = try_verified(world, folder + "/" + name, faults);
+    if (found.reader) return found;
+    if (world.rank() == 0) fmt::print(stderr, "warning: passed over a damaged checkpoint: {}", faults);
+    found.damaged.push_back(name);
+  }
+  if (!found.damaged.empty())
+    world.agree([&] {
+      throw base::Error(base::Exit::mismatch,
+                        fmt::format("{}: no checkpoint in it verifies, and a new start would lose them; nothing was changed. "
+                                    "Mend one (trireme checkpoint verify), or choose another run.directory",
+                                    folder));
+    });
+  return found;
+}
+
+std::unique_ptr<CheckpointReader> verified(grid::World& world, const std::string& path) {
+  std::string folder, faults;
+  world.agree([&] {
+    if (world.rank() == 0) folder = store::find_checkpoint(path);
+  });
+  world.broadcast(folder);
+  auto reader = try_verified(world, folder, faults);
+  world.broadcast(faults);
+  world.agree([&] {
+    if (!reader) throw base::Error(base::Exit::mismatch, faults.substr(0, faults.size() - 1));
+  });
+  return reader;
+}
+
+void check_same_model(const CheckpointReader& checkpoint, const config::Resolved& resolved) {
+  std::vector<std::string> differences;
+  for (const Change& change : changes(checkpoint, resolved))
+    if (is_shape(*change.key)) differences.push_back(line(change));
+  if (!differences.empty())
+    refuse(checkpoint.folder(), differences, "A checkpoint's model cannot be changed: give these keys its values");
+}
+
+std::vector<std::string> check_resume(const CheckpointReader& checkpoint, const config::Resolved& resolved) {
+  std::vector<std::string> fixed, free;
+  for (const Change& change : changes(checkpoint, resolved)) {
+    if (change.key->fixed)
+      fixed.push_back(line(change));
+    else
+      free.push_back(fmt::format("{}: {} -> {}", change.key->full_name(), change.before, change.now));
+  }
+  if (!fixed.empty())
+    refuse(checkpoint.folder(), fixed,
+           "A run goes on with the same model and the same order of samples. Undo the change, or start in another run.directory; "
+           "model.initial takes weights from a checkpoint of the same model");
+  return free;
+}
+
+void load_state(const CheckpointReader& checkpoint, const TrainingState& state, bool moments, kernels::Device& device) {
+  std::vector<float> values;
+  const auto load = [&](Quantity quantity, kernels::View buffer) {
+    for (const spec::LocalParameter& row : state.table.rows) {
+      const spec::Parameter& parameter = state.table.parameter(row);
+      values.assign(static_cast<std::size_t>(row.slice.elements()), 0.0f);
+      checkpoint.read({quantity, parameter.name, parameter.shape, row.slice.start, row.slice.count, values.data()});
+      device.upload(buffer.slice(row.offset, std::ssize(values)), values.data());
+    }
+  };
+  load(Quantity::parameters, state.weights);
+  if (!moments) return;
+  load(Quantity::first_moment, state.first_moment);
+  load(Quantity::second_moment, state.second_moment);
+}
+
+}  // namespace trireme::train

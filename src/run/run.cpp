@@ -1,0 +1,91 @@
+#include "run/run.h"
+
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "config/write.h"
+#include "grid/watchdog.h"
+#include "run/loop.h"
+#include "run/machine.h"
+#include "run/non_finite.h"
+#include "run/report.h"
+#include "store/checkpoint_folder.h"
+
+namespace trireme::train {
+namespace {
+
+std::unique_ptr<RunFolder> open_folder(grid::World& world, const config::Resolved& resolved, const Start& start,
+                                       const std::string& banner) {
+  std::unique_ptr<RunFolder> folder;
+  world.agree([&] {
+    if (world.rank() != 0) return;
+    const bool replaces = !start.resumes && std::filesystem::exists(resolved.config.run.directory + "/metrics.csv");
+    folder = std::make_unique<RunFolder>(resolved.config.run.directory, start.resumes);
+    if (replaces) folder->print("note: no checkpoint here: starts from step 0, and replaces what an earlier run recorded\n");
+    for (const std::string& name : store::remove_partials(checkpoints_of(resolved.config.run.directory)))
+      folder->print(fmt::format("removed what an unfinished save or removal left: {}\n", name));
+    folder->write_status("running");
+    folder->write("config.toml", fmt::format("# ran on {} ranks\n{}", world.size(), config::write_config(resolved)));
+    folder->write("topology.tsv", grid::topology_tsv(start.places));
+    folder->print(banner + start_block(resolved.config, start) + start.resumed);
+  });
+  return folder;
+}
+
+/// The products come first: they fault in what the libraries need, so that private memory grows by the model's alone afterwards.
+Machine measure_machine(grid::World& world, kernels::Kernels& kernels, const Start& start, double begin, RunFolder* folder) {
+  world.barrier();
+  const double peak = world.sum(measure_peak_flops(kernels)) / world.size();
+  if (folder)
+    folder->print(
+        fmt::format("peak a rank: {}FLOP/s with {} thread{}: fp32 matrix products, measured now on all ranks at once\n\n",
+                    base::rate_text(peak), start.threads, start.threads == 1 ? "" : "s"));
+  return {begin, peak};
+}
+
+/// Every rank; null when run.watchdog is 0.
+std::unique_ptr<grid::Watchdog> start_watchdog(grid::World& world, const config::Run& run, const Start& start) {
+  if (run.watchdog == 0) return nullptr;
+  const auto end = [&world, &run](const std::string& what) {
+    write_status_in(run.directory, fmt::format("{} {}", static_cast<int>(base::Exit::unresponsive), what));
+    world.abort(base::Exit::unresponsive, "watchdog: " + what);
+  };
+  return std::make_unique<grid::Watchdog>(
+      world, start.shape, grid::Watchdog::Options{.limit = run.watchdog, .folder = run.directory + "/watchdog", .end = end});
+}
+
+}  // namespace
+
+base::Exit run_training(grid::World& world, const config::Resolved& resolved, const std::string& banner, const Signals& signals,
+                        bool weights_only) {
+  const double begin = base::now();
+  if (stops_at_start(world, resolved.config.run.directory)) return base::Exit::done;
+  Start start = check_start(world, resolved, weights_only);
+  const auto folder = open_folder(world, resolved, start, banner);
+  const auto watchdog = start_watchdog(world, resolved.config.run, start);
+  if (const double late = begin - signals.begin(); folder && late > 10)
+    folder->print(fmt::format("MPI took {} to start; run.time_limit counts from before\n", base::time_text(late)));
+  try {
+    auto kernels = make_kernels(resolved.config.model, start.threads);
+    const Machine machine = measure_machine(world, *kernels, start, begin, folder.get());
+    Trainer trainer(resolved.config, start.threads, world, std::move(start.opened.sources), start.origin,
+                    {nullptr, std::move(kernels)});
+    if (start.origin.file) refuse_non_finite_weights(trainer, resolved.config.model.initial);
+    if (start.origin.checkpoint)
+      refuse_non_finite_weights(trainer, start.origin.checkpoint->folder(),
+                                "; to go on from an older checkpoint, move that folder elsewhere");
+    const Ended ended = Loop(world, resolved, start, trainer, folder.get(), machine, signals).run();
+    if (folder) folder->write_status(fmt::format("{} {}", static_cast<int>(ended.status), ended.why));
+    return ended.status;
+  } catch (const grid::Agreed& end) {
+    const std::string why = world.said(end);
+    if (folder) folder->write_status(fmt::format("{} {}", static_cast<int>(end.status), why));
+    throw;
+  }
+}
+
+}  // namespace trireme::train

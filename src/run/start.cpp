@@ -1,0 +1,133 @@
+#include "run/start.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "grid/cores.h"
+#include "kernels/device.h"
+#include "layout/layout.h"
+#include "run/folder.h"
+#include "run/machine.h"
+#include "run/resume.h"
+
+namespace trireme::train {
+namespace {
+
+int checked_threads(const config::Config& config, grid::World& world) {
+  const int share = grid::cores_of_rank(world), cores = static_cast<int>(grid::allowed_cores().size());
+  world.agree([&] {
+    if (config.run.threads > cores)
+      base::refuse("error: run.threads = {}: a rank on {} may use {} cores; nearest: {}", config.run.threads, world.host(), cores,
+                   cores);
+  });
+  return config.run.threads > 0 ? static_cast<int>(config.run.threads) : share;
+}
+
+/// Of a new run: model.initial.
+Origin open_initial(const config::Resolved& resolved, grid::World& world) {
+  const std::string& path = resolved.config.model.initial;
+  Origin origin;
+  if (path.empty()) return origin;
+  bool folder = false;
+  world.agree([&] {
+    if (world.rank() == 0) folder = std::filesystem::is_directory(path);
+  });
+  if (world.largest(folder) > 0) origin.checkpoint = verified(world, path);
+  world.agree([&] {
+    if (origin.checkpoint)
+      check_same_model(*origin.checkpoint, resolved);
+    else
+      origin.file.emplace(path, spec::model_parameters(resolved.config.model));
+  });
+  return origin;
+}
+
+/// Of a run that goes on: its newest checkpoint that verifies. Else of a new one.
+void open_origin(Start& start, const config::Resolved& resolved, grid::World& world, bool weights_only) {
+  Verified found = newest_verified(world, checkpoints_of(resolved.config.run.directory));
+  const std::unique_ptr<store::CheckpointReader>& checkpoint = found.reader;
+  start.damaged = std::move(found.damaged);
+  if (!checkpoint) {
+    start.origin = open_initial(resolved, world);
+    if (weights_only && world.rank() == 0) fmt::print(stderr, "note: --weights-only: there is no checkpoint to go on from\n");
+    return;
+  }
+  std::vector<std::string> changes;
+  world.agree([&] {
+    changes = check_resume(*checkpoint, resolved);
+    if (!checkpoint->manifest().moments && !weights_only)
+      base::refuse("{} holds no optimizer moments; --weights-only goes on from its parameters, with moments of zero",
+                   checkpoint->folder());
+  });
+  start.resumed = fmt::format("resumed from step {}: {}{}\n", checkpoint->manifest().step, checkpoint->folder(),
+                              weights_only ? ", parameters only" : "");
+  for (const std::string& change : changes) start.resumed += "  changed since: " + change + "\n";
+  start.resumes = true;
+  start.origin.step = checkpoint->manifest().step;
+  start.origin.moments = !weights_only;
+  start.origin.checkpoint = std::move(found.reader);
+}
+
+/// Whether `file` is to lie right in `directory`, which is yet to be made.
+bool lies_in_new_folder(const std::filesystem::path& file, const std::filesystem::path& directory) {
+  const auto plain = [](const std::filesystem::path& path) { return std::filesystem::absolute(path).lexically_normal(); };
+  return !std::filesystem::exists(directory) && plain(file).parent_path() == plain(directory / "x").parent_path();
+}
+
+void check_outputs(const config::Resolved& resolved, grid::World& world) {
+  world.agree([&] {
+    if (world.rank() != 0) return;
+    const config::Run& run = resolved.config.run;
+    check_run_folder(run.directory, resolved.path);
+    if (!run.final_weights.empty() && !lies_in_new_folder(run.final_weights, run.directory))
+      check_output_file("run.final_weights", run.final_weights);
+  });
+}
+
+void check_memory(const Start& start, grid::World& world, double available) {
+  world.agree([&] {
+    const int stage = coordinates_of(start.shape, world.rank()).pipeline;
+    const double needed = static_cast<double>(start.memory[stage].total());
+    if (available > 0 && needed > available)
+      base::refuse(
+          "error: a rank of stage {} needs {}; {} has {} for each of its {} ranks. Raise parallel.tensor or "
+          "parallel.pipeline, lower batch.micro, or use more nodes; trireme check shows memory by class and stage",
+          stage, base::bytes_text(needed), world.host(), base::bytes_text(available), world.node_size());
+  });
+}
+
+/// Whether rank 0's cores serve more threads than there are, by the ranks of its node that have the same ones.
+bool shares_cores(const std::vector<grid::Place>& places, int threads) {
+  if (places.empty()) return false;
+  const auto same = std::count_if(places.begin(), places.end(), [&](const grid::Place& place) {
+    return place.node == places[0].node && place.cores == places[0].cores;
+  });
+  return same * threads > std::ssize(grid::allowed_cores());
+}
+
+}  // namespace
+
+Start check_start(grid::World& world, const config::Resolved& resolved, bool weights_only) {
+  const config::Config& config = resolved.config;
+  Start start;
+  start.threads = checked_threads(config, world);
+  start.shape = grid_shape(config, world.size());
+  start.memory = predict_memory(config, spec::make_stage_map(config.model, config.parallel), world.size());
+  const double available = available_memory() / world.node_size();
+  check_memory(start, world, available);
+  start.available_bytes = -world.largest(-available);
+  start.opened = open_sources(config, world);
+  check_outputs(resolved, world);
+  open_origin(start, resolved, world, weights_only);
+  start.places = gather_places(world, start.shape, kernels::make_cpu_device()->name());
+  start.shares_cores = shares_cores(start.places, start.threads);
+  world.agree([&] {
+    if (config.placement.strict) refuse_split_tensor_groups(start.places, start.shape);
+  });
+  return start;
+}
+
+}  // namespace trireme::train

@@ -1,0 +1,35 @@
+// What must be right before a run makes anything: files, folder, placement, threads, memory.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/reader.h"
+#include "grid/topology.h"
+#include "run/sources.h"
+#include "spec/memory.h"
+
+namespace trireme::train {
+
+struct Start {
+  OpenedSources opened;
+  Origin origin;
+  bool resumes = false;              // the origin is a checkpoint of this run
+  std::vector<std::string> damaged;  // newer checkpoints of this run that did not verify
+  std::string resumed;  // on rank 0, when the run goes on from a checkpoint of its own: which, and what has changed since
+  int threads = 1;      // of a rank
+  grid::Shape shape;
+  std::vector<grid::Place> places;        // of every rank, on rank 0
+  bool shares_cores = false;              // more threads than cores on rank 0's node
+  std::vector<spec::StageMemory> memory;  // predicted, of a rank of each stage
+  double available_bytes = 0;             // of a node's memory, for each of its ranks, the smallest
+};
+
+/// Every rank, with equal arguments that config::check_layout passed. Throws grid::Agreed(bad_input) for whatever would stop the
+/// run later: token files, start weights or checkpoints, the run's folder and final weights' place, more threads than cores, a
+/// split tensor group when placement.strict, more memory than there is; Agreed(mismatch) where there are checkpoints of this run
+/// and none verifies. Makes nothing.
+Start check_start(grid::World& world, const config::Resolved& resolved, bool weights_only);
+
+}  // namespace trireme::train

@@ -1,3 +1,0 @@
-#include "validation/unit/activations_suite.h"
-
-TRIREME_TEST_MAIN(4)

@@ -1,3 +1,0 @@
-#include "validation/unit/communicator_suite.h"
-
-TRIREME_TEST_MAIN(8)

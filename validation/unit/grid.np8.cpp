@@ -1,3 +1,0 @@
-#include "validation/unit/grid_suite.h"
-
-TRIREME_TEST_MAIN(8)

@@ -1,0 +1,3 @@
+#include "validation/unit/grid/communicator_suite.h"
+
+TRIREME_TEST_MAIN(3)

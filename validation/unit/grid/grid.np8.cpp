@@ -1,0 +1,3 @@
+#include "validation/unit/grid/grid_suite.h"
+
+TRIREME_TEST_MAIN(8)

@@ -1,3 +1,0 @@
-#include "validation/unit/reference_suite.h"
-
-TRIREME_REFERENCE_TEST(4, "even", "odd", "decay")

@@ -1,0 +1,86 @@
+// AdamW, casts and sums on a GPU against plain loops in double, as checks that say whether all was right. Buffers begin
+// `offset` elements after a multiple of 16 bytes.
+#pragma once
+
+#include "kernels/cuda/optimizer/optimizer.h"
+#include "kernels/kernels.h"
+#include "validation/unit/simt/tensors.h"
+
+namespace trireme::simt {
+
+constexpr kernels::AdamW adamw_step{3e-2f, 0.9f, 0.95f, 1e-3f, 0.1f, 0.25f, 0.19f, 0.0975f};
+constexpr double adamw_errors = 16;  // roundings of fp32: a root, two quotients, about ten products and sums
+
+/// The formula of kernels.h, as plain loops
+inline void adamw_in_double(const kernels::AdamW& step, Reals& weight, const Reals& gradient, Reals& first, Reals& second) {
+  const double beta1 = step.beta1, beta2 = step.beta2;
+  for (std::size_t i = 0; i < weight.size(); ++i) {
+    const double g = step.gradient_scale * gradient[i];
+    first[i] = beta1 * first[i] + (1 - beta1) * g;
+    second[i] = beta2 * second[i] + (1 - beta2) * g * g;
+    const double update = first[i] / step.correction1 / (std::sqrt(second[i] / step.correction2) + step.epsilon);
+    weight[i] -= step.learning_rate * (update + step.weight_decay * weight[i]);
+  }
+}
+
+/// Elements offset .. of a buffer
+inline View from(View buffer, std::int64_t offset) { return buffer.slice(offset, buffer.count - offset); }
+
+/// Everything but the first `offset` elements, which must be as they were, has changed as it should.
+inline Reals after(const Reals& before, std::int64_t offset, const Reals& changed) {
+  Reals all(before.begin(), before.begin() + offset);
+  all.insert(all.end(), changed.begin(), changed.end());
+  return all;
+}
+
+/// T: of the copy. n elements are changed.
+template <class T>
+bool adamw_is_right(std::int64_t n, std::int64_t offset, bool with_copy = true) {
+  const Reals weight = Tensor<float>::random(1, n + offset), gradient = Tensor<float>::random(2, n + offset);
+  const Reals first = Tensor<float>::random(3, n + offset), zero(static_cast<std::size_t>(n + offset), 0);
+  Reals second = Tensor<float>::random(4, n + offset);
+  for (double& v : second) v = static_cast<float>(v * v);
+  Tensor<float> w(weight), g(gradient), m(first), v(second);
+  Tensor<T> copy(zero);
+  kernels::cuda::adamw(adamw_step, from(w, offset), from(g, offset), from(m, offset), from(v, offset),
+                       with_copy ? from(copy, offset) : View{}, nullptr);
+  const auto tail = [&](const Reals& all) { return Reals(all.begin() + offset, all.end()); };
+  Reals w_ = tail(weight), m_ = tail(first), v_ = tail(second);
+  adamw_in_double(adamw_step, w_, tail(gradient), m_, v_);
+  const Reals rounded = Tensor<T>(with_copy ? after(zero, offset, tail(w.reals())) : zero).reals();
+  return close(w, after(weight, offset, w_), adamw_errors, "weight") &&
+         close(m, after(first, offset, m_), adamw_errors, "first moment") &&
+         close(v, after(second, offset, v_), adamw_errors, "second moment") && copy.reals() == rounded;
+}
+
+inline bool sum_is_right(void (*of)(View, View, View, kernels::cuda::Stream), Tensor<float>& x, std::int64_t offset,
+                         double expected, double tolerance) {
+  const View view = from(x, offset);
+  DeviceBuffer<double> scratch(static_cast<std::size_t>(kernels::cuda::sum_scratch(view.count))), result(1);
+  of(view, {result.data(), 1, kernels::DType::fp64},
+     {scratch.data(), static_cast<std::int64_t>(scratch.size()), kernels::DType::fp64}, nullptr);
+  return std::abs(result[0] - expected) <= tolerance;
+}
+
+/// Double's own roundings of sums of n terms, in either order
+inline bool sums_are_right(std::int64_t n, std::int64_t offset) {
+  const Reals values = Tensor<float>::random(1, n + offset, 100);
+  Reals damaged = values;
+  double sum = 0, magnitudes = 0, squares = 0, wrong = 0;
+  for (std::int64_t i = offset; i < n + offset; ++i) {
+    const double x = values[static_cast<std::size_t>(i)];
+    sum += x, magnitudes += std::abs(x), squares += x * x;
+    if (i % 3 == 0) {
+      damaged[static_cast<std::size_t>(i)] = i % 2 == 0 ? std::nan("") : i % 5 == 0 ? -INFINITY : INFINITY;
+      ++wrong;
+    }
+  }
+  Tensor<float> x(values), y(damaged);
+  const double errors = 0x1p-53 * static_cast<double>(n);
+  return sum_is_right(kernels::cuda::sum, x, offset, sum, errors * magnitudes) &&
+         sum_is_right(kernels::cuda::squared_norm, x, offset, squares, errors * squares) &&
+         sum_is_right(kernels::cuda::non_finite_count, x, offset, 0, 0) &&
+         sum_is_right(kernels::cuda::non_finite_count, y, offset, wrong, 0);
+}
+
+}  // namespace trireme::simt

@@ -1,0 +1,51 @@
+// What follows a row-parallel product, on a GPU against plain loops in double, as checks that say whether all was right.
+#pragma once
+
+#include "kernels/cuda/rows/residual.h"
+#include "validation/unit/kernels/reference_kernels.h"
+#include "validation/unit/simt/tensors.h"
+
+namespace trireme::simt {
+
+namespace reference = kernels::reference;
+using kernels::Dropout;
+using kernels::Rows;
+
+constexpr double residual_errors = 8;  // roundings of fp32: two additions, a multiplication, the scale
+
+/// y is the memory of x, as the model has it
+template <class T>
+bool bias_residual_is_right(Rows rows, std::int64_t hidden, Dropout dropout) {
+  const Reals x = Tensor<T>::random(1, rows.count() * hidden), bias = Tensor<T>::random(2, hidden);
+  const Reals residual = Tensor<T>::random(3, rows.count() * hidden);
+  Tensor<T> y(x), bias_(bias), residual_(residual);
+  kernels::cuda::bias_residual(rows, hidden, y, bias_, dropout, residual_, y, nullptr);
+  return close(y, reference::bias_residual(rows, hidden, x, bias, dropout, residual), residual_errors, "y");
+}
+
+template <class T>
+bool dropout_is_right(Rows rows, std::int64_t hidden, Dropout dropout) {
+  const Reals x = Tensor<T>::random(1, rows.count() * hidden);
+  Tensor<T> x_(x), y(rows.count() * hidden);
+  kernels::cuda::dropout(rows, hidden, x_, dropout, y, nullptr);
+  const Reals expected = reference::dropout(rows, hidden, x, dropout);
+  kernels::cuda::dropout(rows, hidden, x_, dropout, x_, nullptr);
+  return close(y, expected, residual_errors, "y") && close(x_, expected, residual_errors, "in place");
+}
+
+/// Sums of n terms of the size of dy: at most n roundings of their sum's size
+template <class T>
+bool bias_residual_backward_is_right(Rows rows, std::int64_t hidden, Dropout dropout, bool in_place) {
+  const std::int64_t n = rows.count();
+  const Reals dy = Tensor<T>::random(1, n * hidden), before = Tensor<float>::random(2, hidden);
+  Tensor<T> dy_(dy), dx(n * hidden);
+  Tensor<float> dbias(before), scratch(kernels::cuda::bias_residual_scratch(rows, hidden));
+  Tensor<T>& to = in_place ? dy_ : dx;
+  kernels::cuda::bias_residual_backward(rows, hidden, dy_, dropout, to, dbias, scratch, nullptr);
+  const Reals expected = reference::dropout(rows, hidden, dy, dropout);
+  Reals sums = before;
+  for (std::size_t i = 0; i < expected.size(); ++i) sums[i % before.size()] += expected[i];
+  return close(to, expected, residual_errors, "dx") && close(dbias, sums, residual_errors + static_cast<double>(n), "dbias");
+}
+
+}  // namespace trireme::simt

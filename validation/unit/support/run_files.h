@@ -1,0 +1,55 @@
+// What a run leaves behind, as tests look at it; and killing its ranks.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cctype>
+
+#include "validation/unit/support/process.h"
+
+namespace trireme::test {
+
+/// Column `index` of a CSV text, without its header.
+inline std::vector<std::string> column(const std::string& csv, std::size_t index) {
+  std::vector<std::string> values;
+  std::istringstream lines(csv);
+  std::string line;
+  for (std::getline(lines, line); std::getline(lines, line);) {
+    std::istringstream cells(line);
+    std::string cell;
+    for (std::size_t k = 0; k <= index; ++k) std::getline(cells, cell, ',');
+    values.push_back(cell);
+  }
+  return values;
+}
+
+inline int occurrences(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+/// Process ids of the ranks of the run in `directory`.
+inline std::vector<pid_t> ranks_of(const std::string& directory) {
+  std::vector<pid_t> pids;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (!std::isdigit(static_cast<unsigned char>(name[0]))) continue;
+    std::error_code gone;
+    if (fs::read_symlink(entry.path() / "exe", gone) != program() || gone) continue;
+    if (read_text(entry.path() / "cmdline").find(directory) != std::string::npos) pids.push_back(std::stoi(name));
+  }
+  return pids;
+}
+
+/// Waits until metrics.csv of the run has the row of `step`; false after a minute.
+inline bool reaches(const std::string& directory, int step) {
+  for (int k = 0; k < 12000; ++k) {
+    const auto steps = column(read_text(directory + "/metrics.csv"), 0);
+    if (!steps.empty() && std::atoi(steps.back().c_str()) >= step) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
+}  // namespace trireme::test

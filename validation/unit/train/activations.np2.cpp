@@ -1,0 +1,3 @@
+#include "validation/unit/train/activations_suite.h"
+
+TRIREME_TEST_MAIN(2)

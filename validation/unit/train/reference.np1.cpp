@@ -1,0 +1,3 @@
+#include "validation/unit/train/reference_suite.h"
+
+TRIREME_REFERENCE_TEST(1, "even", "odd", "decay")
