@@ -22,7 +22,7 @@ schedule::Schedule make_schedule(const config::Config& config, std::int64_t samp
 schedule::Schedule forward_only(const schedule::Schedule& schedule) {
   schedule::Schedule forward = schedule;
   for (auto& actions : forward.actions)
-    std::erase_if(actions, [](const schedule::Action& action) { return action.act != schedule::Act::forward; });
+    std::erase_if(actions, [](const schedule::Action& action) { return !facts(action.act).in_evaluation; });
   return forward;
 }
 

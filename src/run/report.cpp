@@ -10,8 +10,7 @@
 #include "base/units.h"
 #include "layout/layout.h"
 #include "schedule/timing.h"
-#include "spec/flops.h"
-#include "spec/parameters.h"
+#include "view/layout_text.h"
 
 namespace trireme::train {
 namespace {
@@ -67,33 +66,14 @@ constexpr std::array<std::pair<const char*, const char*>, 5> waits = {{{"tp_", "
 
 }  // namespace
 
-std::string layout_text(const config::Config& config, const spec::StageMap& map, const schedule::Schedule& schedule,
-                        const grid::Shape& shape) {
-  const auto& model = config.model;
-  std::string text = fmt::format("model: l = {} layers, h = {}, a = {} heads, s = {}, V = {} (padded to {})\nparameters {}\n",
-                                 model.layers, model.hidden, model.heads, model.sequence, model.vocabulary,
-                                 spec::padded_vocabulary(model.vocabulary, shape.tensor), spec::parameter_count(model));
-  text += fmt::format("layout: t = {} p = {} d = {} v = {}, schedule {}, global batch {} = d {} x m {} microbatches x b {}\n",
-                      shape.tensor, shape.pipeline, shape.data, schedule.chunks, schedule::name_of(schedule.kind),
-                      config.batch.global, shape.data, schedule.microbatches, config.batch.micro);
-  return text + describe(map, model);
-}
-
-std::string flops_line(const config::Config& config) {
-  const double batch = static_cast<double>(config.batch.global);
-  return fmt::format("FLOPs a step: model {}FLOP, hardware {}FLOP (recomputation counted; attention dense in both)\n",
-                     base::rate_text(spec::model_flops(config.model, batch)),
-                     base::rate_text(spec::hardware_flops(config.model, config.parallel, batch)));
-}
-
 std::string start_block(const config::Config& config, const Start& start) {
   std::string text = start.opened.yardstick + grid::topology_table(start.places) + grid::group_report(start.places, start.shape);
   if (start.shares_cores)
     text +=
         fmt::format("note: more threads than cores ({} a rank): times show that it works, not how fast it is\n", start.threads);
-  text += layout_text(config, spec::make_stage_map(config.model, config.parallel),
-                      make_schedule(config, config.batch.global, start.shape.ranks()), start.shape);
-  return text + memory_line(start) + flops_line(config) + fmt::format("results in {}\n", config.run.directory);
+  text += view::layout_text(config, spec::make_stage_map(config.model, config.parallel),
+                            make_schedule(config, config.batch.global, start.shape.ranks()), start.shape);
+  return text + memory_line(start) + view::flops_line(config) + fmt::format("results in {}\n", config.run.directory);
 }
 
 std::string step_line(const StepRecord& r, std::int64_t steps, double peak_flops, double seconds_left) {
