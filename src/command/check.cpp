@@ -44,25 +44,16 @@ view::Tokens look_for_tokens(const config::Config& config) {
   if (config.data.synthetic) return {};
   if (!std::filesystem::exists(config.data.tokens + ".idx"))
     return {{}, fmt::format("data.tokens = \"{0}\": no {0}.idx here, so the number of epochs is not known", config.data.tokens)};
-  return {train::open_tokens("data.tokens", config.data.tokens, config, config.batch.global)->samples(), ""};
+  return {run::open_tokens("data.tokens", config.data.tokens, config, config.batch.global)->samples(), ""};
 }
 
 view::Forecast gather(const config::Resolved& resolved, int ranks) {
   const config::Config built = config::without_unbuilt(resolved);
-  const grid::Shape shape = train::grid_shape(built, ranks);
-  const spec::StageMap map = spec::make_stage_map(built.model, built.parallel);
+  layout::Layout layout = layout::make_layout(built, ranks);
   std::vector<spec::StageTraffic> traffic;
-  for (int stage = 0; stage < map.stages; ++stage) traffic.push_back(spec::stage_traffic(built, map, stage, shape.data));
-  return {resolved,
-          resolved.config,
-          built,
-          ranks,
-          shape,
-          map,
-          train::make_schedule(built, built.batch.global, ranks),
-          train::predict_memory(built, map, ranks),
-          std::move(traffic),
-          look_for_tokens(built)};
+  for (int stage = 0; stage < layout.shape.pipeline; ++stage)
+    traffic.push_back(spec::stage_traffic(built, layout.stage_map, stage, layout.shape.data));
+  return {resolved, resolved.config, built, ranks, std::move(layout), std::move(traffic), look_for_tokens(built)};
 }
 
 }  // namespace

@@ -8,23 +8,21 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "layout/layout.h"
 #include "schedule/timing.h"
 #include "view/layout_text.h"
 
-namespace trireme::train {
+namespace trireme::run {
 namespace {
 
 std::string memory_line(const Start& start) {
-  const auto costliest = std::max_element(start.memory.begin(), start.memory.end(),
-                                          [](const auto& a, const auto& b) { return a.total() < b.total(); });
+  const int stage = start.layout.costliest_stage();
+  const spec::StageMemory& memory = start.layout.memory[stage];
   std::string parts;
   for (std::size_t k = 0; k < spec::memory_classes.size(); ++k)
-    parts += fmt::format("{}{} {}", k ? " + " : "", spec::memory_classes[k],
-                         base::bytes_text(static_cast<double>(costliest->bytes[k])));
-  return fmt::format("memory a rank of stage {}, the costliest: {} = {}; {} of the node's are there for each rank\n",
-                     costliest - start.memory.begin(), parts, base::bytes_text(static_cast<double>(costliest->total())),
-                     base::bytes_text(start.available_bytes));
+    parts +=
+        fmt::format("{}{} {}", k ? " + " : "", spec::memory_classes[k], base::bytes_text(static_cast<double>(memory.bytes[k])));
+  return fmt::format("memory a rank of stage {}, the costliest: {} = {}; {} of the node's are there for each rank\n", stage,
+                     parts, base::bytes_text(static_cast<double>(memory.total())), base::bytes_text(start.available_bytes));
 }
 
 struct Spread {
@@ -67,12 +65,12 @@ constexpr std::array<std::pair<const char*, const char*>, 5> waits = {{{"tp_", "
 }  // namespace
 
 std::string start_block(const config::Config& config, const Start& start) {
-  std::string text = start.opened.yardstick + grid::topology_table(start.places) + grid::group_report(start.places, start.shape);
+  std::string text =
+      start.opened.yardstick + grid::topology_table(start.places) + grid::group_report(start.places, start.layout.shape);
   if (start.shares_cores)
     text +=
         fmt::format("note: more threads than cores ({} a rank): times show that it works, not how fast it is\n", start.threads);
-  text += view::layout_text(config, spec::make_stage_map(config.model, config.parallel),
-                            make_schedule(config, config.batch.global, start.shape.ranks()), start.shape);
+  text += view::layout_text(config, start.layout);
   return text + memory_line(start) + view::flops_line(config) + fmt::format("results in {}\n", config.run.directory);
 }
 
@@ -86,8 +84,9 @@ std::string step_line(const StepRecord& r, std::int64_t steps, double peak_flops
       base::bytes_text(static_cast<double>(r.peak_memory_bytes)), base::time_text(seconds_left));
 }
 
-std::string end_table(const RankTable& table, const schedule::Schedule& schedule, const Start& start) {
+std::string end_table(const RankTable& table, const Start& start) {
   const auto& [columns, values] = table;
+  const schedule::Schedule& schedule = start.layout.training.schedule;
   const std::vector<std::size_t> work = select(columns, "seconds"), waiting = select(columns, "wait_seconds");
   std::string text = fmt::format("{:<36}{:>10}{:>10}{:>10}{:>13}\n", "seconds over the run", "min", "mean", "max", "rank of max");
   for (std::size_t k : work) text += row(columns[k].name, spread(values, {k}));
@@ -109,4 +108,4 @@ std::string end_table(const RankTable& table, const schedule::Schedule& schedule
                             start.places[passes.slowest].host, passes.most, passes.mean);
 }
 
-}  // namespace trireme::train
+}  // namespace trireme::run

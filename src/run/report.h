@@ -8,7 +8,7 @@
 #include "run/records.h"
 #include "run/start.h"
 
-namespace trireme::train {
+namespace trireme::run {
 
 /// All that is known of a run before it takes memory: layout, stage map, predicted memory against what there is, FLOPs.
 std::string start_block(const config::Config& config, const Start& start);
@@ -17,6 +17,6 @@ std::string start_block(const config::Config& config, const Start& start);
 std::string step_line(const StepRecord& record, std::int64_t steps, double peak_flops, double seconds_left);
 
 /// Where the time of the run went: min, mean, max over ranks; the bubble by formula and measured; the slowest rank.
-std::string end_table(const RankTable& table, const schedule::Schedule& schedule, const Start& start);
+std::string end_table(const RankTable& table, const Start& start);
 
-}  // namespace trireme::train
+}  // namespace trireme::run

@@ -8,9 +8,6 @@
 
 #include "config/reader.h"
 #include "layout/layout.h"
-#include "schedule/schedule.h"
-#include "spec/memory.h"
-#include "spec/stages.h"
 #include "spec/traffic.h"
 
 namespace trireme::view {
@@ -21,17 +18,14 @@ struct Tokens {
   std::string remark;                   // why they are not known
 };
 
-/// All that is printed. `config` is as written; memory, traffic and schedule are those of `built`, where values that this version
-/// does not have are replaced.
+/// All that is printed. `config` is as written; layout and traffic are those of `built`, where values that this version does not
+/// have are replaced.
 struct Forecast {
   const config::Resolved& resolved;
   const config::Config& config;
   config::Config built;
   int ranks;
-  grid::Shape shape;
-  spec::StageMap map;
-  schedule::Schedule schedule;
-  std::vector<spec::StageMemory> memory;    // [p]
+  layout::Layout layout;
   std::vector<spec::StageTraffic> traffic;  // [p]
   Tokens tokens;
 
@@ -40,7 +34,6 @@ struct Forecast {
   double epochs() const;  // where tokens.samples is known
   double step_flops(bool hardware) const;
   double run_flops(bool hardware) const;
-  std::size_t largest_stage() const;  // by memory
 };
 
 std::string forecast_text(const Forecast& forecast);

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/units.h"
 #include "config/keys.h"
 #include "schedule/timing.h"
@@ -37,10 +35,10 @@ std::string memory_text(const Forecast& forecast) {
   std::string text = "memory a rank, by stage:\n  stage  ";
   for (const std::string_view name : spec::memory_classes) text += fmt::format("{:>14}", name);
   text += fmt::format("{:>14}\n", "total");
-  for (std::size_t stage = 0; stage < forecast.memory.size(); ++stage)
-    text += line(std::to_string(stage), forecast.memory[stage]);
-  const std::size_t largest = forecast.largest_stage();
-  const std::int64_t total = forecast.memory[largest].total();
+  for (std::size_t stage = 0; stage < forecast.layout.memory.size(); ++stage)
+    text += line(std::to_string(stage), forecast.layout.memory[stage]);
+  const int largest = forecast.layout.costliest_stage();
+  const std::int64_t total = forecast.layout.memory[largest].total();
   return text + fmt::format("  largest: stage {}, {} = {} bytes a rank, without the program and the MPI library\n", largest,
                             base::bytes_text(static_cast<double>(total)), total);
 }
@@ -79,22 +77,17 @@ double Forecast::step_flops(bool hardware) const {
 
 double Forecast::run_flops(bool hardware) const { return step_flops(hardware) * static_cast<double>(config.run.steps); }
 
-std::size_t Forecast::largest_stage() const {
-  return std::max_element(memory.begin(), memory.end(), [](const auto& a, const auto& b) { return a.total() < b.total(); }) -
-         memory.begin();
-}
-
 std::string forecast_text(const Forecast& forecast) {
   const std::int64_t checkpoint = spec::checkpoint_bytes(forecast.config.model);
   std::string text = fmt::format("configuration: {} on {} ranks; results would go to {}\n", forecast.resolved.path,
                                  forecast.ranks, forecast.config.run.directory);
   text += remarks(forecast);
-  text += layout_text(forecast.built, forecast.map, forecast.schedule, forecast.shape);
+  text += layout_text(forecast.built, forecast.layout);
   text += memory_text(forecast);
   text += flops_line(forecast.config);
   text += run_text(forecast);
   text += fmt::format("bubble by formula: (p-1)/(v m) = {:.4f} of the time of forward + backward (equal stages, m >= p)\n",
-                      bubble_formula(forecast.schedule));
+                      bubble_formula(forecast.layout.training.schedule));
   text += fmt::format("checkpoint: {} = {} bytes (parameters and two moments, fp32)\n",
                       base::bytes_text(static_cast<double>(checkpoint)), checkpoint);
   return text + traffic_text(forecast);

@@ -8,16 +8,17 @@
 
 namespace trireme::view {
 
-std::string layout_text(const config::Config& config, const spec::StageMap& map, const schedule::Schedule& schedule,
-                        const grid::Shape& shape) {
+std::string layout_text(const config::Config& config, const layout::Layout& layout) {
   const auto& model = config.model;
+  const grid::Shape& shape = layout.shape;
+  const schedule::Schedule& schedule = layout.training.schedule;
   std::string text = fmt::format("model: l = {} layers, h = {}, a = {} heads, s = {}, V = {} (padded to {})\nparameters {}\n",
                                  model.layers, model.hidden, model.heads, model.sequence, model.vocabulary,
                                  spec::padded_vocabulary(model.vocabulary, shape.tensor), spec::parameter_count(model));
   text += fmt::format("layout: t = {} p = {} d = {} v = {}, schedule {}, global batch {} = d {} x m {} microbatches x b {}\n",
                       shape.tensor, shape.pipeline, shape.data, schedule.chunks, schedule::name_of(schedule.kind),
                       config.batch.global, shape.data, schedule.microbatches, config.batch.micro);
-  return text + describe(map, model);
+  return text + describe(layout.stage_map, model);
 }
 
 std::string flops_line(const config::Config& config) {

@@ -5,14 +5,11 @@
 
 #include "config/config.h"
 #include "layout/layout.h"
-#include "schedule/schedule.h"
-#include "spec/stages.h"
 
 namespace trireme::view {
 
 /// The model, `parameters N`, the layout and its stage map.
-std::string layout_text(const config::Config& config, const spec::StageMap& map, const schedule::Schedule& schedule,
-                        const grid::Shape& shape);
+std::string layout_text(const config::Config& config, const layout::Layout& layout);
 
 /// The FLOPs of a step by both conventions, named.
 std::string flops_line(const config::Config& config);
