@@ -8,7 +8,10 @@
 
 namespace trireme::bench {
 
-using namespace kernels;
+using kernels::AttentionShape;
+using kernels::LinearShape;
+using kernels::Rows;
+using kernels::VocabularyRange;
 
 struct Settings {
   std::map<std::string, std::int64_t> values = {{"layers", 6},  {"hidden", 384},     {"heads", 6},   {"sequence", 256},
