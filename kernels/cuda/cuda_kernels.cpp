@@ -25,10 +25,9 @@ class CudaKernels final : public Kernels {
   void linear_gelu(LinearShape shape, View x, View weight, View bias, View pre, View y) override {
     cuda::linear_gelu(shape, x, weight, bias, pre, y, floats(gemm_scratch(Gemm::forward, shape)), stream_);
   }
-  void linear_residual(LinearShape shape, Rows rows, View x, View weight, View bias, Dropout dropout, View residual,
-                       View y) override {
-    const View scratch = floats(gemm_scratch(Gemm::forward, shape));
-    cuda::linear_residual(shape, rows, x, weight, bias, dropout, residual, y, scratch, stream_);
+  void linear_residual(const LinearResidual& op) override {
+    const View scratch = floats(gemm_scratch(Gemm::forward, op.shape));
+    cuda::linear_residual(op.shape, op.rows, op.x, op.weight, op.bias, op.dropout, op.residual, op.y, scratch, stream_);
   }
   void linear_input_gradient(LinearShape shape, View dy, View weight, View dx) override {
     cuda::linear_input_gradient(shape, dy, weight, dx, floats(gemm_scratch(Gemm::input_gradient, shape)), stream_);
@@ -42,58 +41,54 @@ class CudaKernels final : public Kernels {
     cuda::linear_weight_gradient(shape, dy, x, dweight, dbias, scratch, stream_);
   }
 
-  void bias_residual(Rows rows, std::int64_t hidden, View x, View bias, Dropout dropout, View residual, View y) override {
-    cuda::bias_residual(rows, hidden, x, bias, dropout, residual, y, stream_);
+  void bias_residual(const BiasResidual& op) override {
+    cuda::bias_residual(op.rows, op.hidden, op.x, op.bias, op.dropout, op.residual, op.y, stream_);
   }
   void bias_residual_backward(Rows rows, std::int64_t hidden, View dy, Dropout dropout, View dx, View dbias) override {
     cuda::bias_residual_backward(rows, hidden, dy, dropout, dx, dbias, floats(bias_residual_scratch(rows, hidden)), stream_);
   }
 
-  void layer_norm(std::int64_t rows, std::int64_t hidden, View x, View gain, View bias, View y, View mean, View rstd) override {
-    cuda::layer_norm(rows, hidden, x, gain, bias, y, mean, rstd, stream_);
+  void layer_norm(const LayerNorm& op) override {
+    cuda::layer_norm(op.rows, op.hidden, op.x, op.gain, op.bias, op.y, op.mean, op.rstd, stream_);
   }
-  void residual_layer_norm(Rows rows, std::int64_t hidden, View x, View linear_bias, Dropout dropout, View residual, View sum,
-                           View gain, View bias, View y, View mean, View rstd) override {
-    cuda::residual_layer_norm(rows, hidden, x, linear_bias, dropout, residual, sum, gain, bias, y, mean, rstd, stream_);
+  void residual_layer_norm(const ResidualLayerNorm& op) override {
+    cuda::residual_layer_norm(op.rows, op.hidden, op.x, op.linear_bias, op.dropout, op.residual, op.sum, op.gain, op.bias, op.y,
+                              op.mean, op.rstd, stream_);
   }
-  void layer_norm_backward(std::int64_t rows, std::int64_t hidden, View dy, View x, View gain, View mean, View rstd,
-                           View dresidual, View dx, View dgain, View dbias) override {
-    const View scratch = floats(layer_norm_scratch(rows, hidden));
-    cuda::layer_norm_backward(rows, hidden, dy, x, gain, mean, rstd, dresidual, dx, dgain, dbias, scratch, stream_);
+  void layer_norm_backward(const LayerNormBackward& op) override {
+    const View scratch = floats(layer_norm_scratch(op.rows, op.hidden));
+    cuda::layer_norm_backward(op.rows, op.hidden, op.dy, op.x, op.gain, op.mean, op.rstd, op.dresidual, op.dx, op.dgain, op.dbias,
+                              scratch, stream_);
   }
 
   void attention(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum) override {
     cuda::attention(shape, qkv, dropout, out, log_sum, stream_);
   }
-  void attention_backward(AttentionShape shape, View dout, View qkv, View out, View log_sum, Dropout dropout,
-                          View dqkv) override {
-    const View scratch = floats(attention_backward_scratch(shape));
-    cuda::attention_backward(shape, dout, qkv, out, log_sum, dropout, dqkv, scratch, stream_);
+  void attention_backward(const AttentionBackward& op) override {
+    const View scratch = floats(attention_backward_scratch(op.shape));
+    cuda::attention_backward(op.shape, op.dout, op.qkv, op.out, op.log_sum, op.dropout, op.dqkv, scratch, stream_);
   }
 
-  void embedding(Rows rows, std::int64_t hidden, View tokens, View table, VocabularyRange range, View positions, Dropout dropout,
-                 View y) override {
-    cuda::embedding(rows, hidden, tokens, table, range, positions, dropout, y, stream_);
+  void embedding(const Embedding& op) override {
+    cuda::embedding(op.rows, op.hidden, op.tokens, op.table, op.range, op.positions, op.dropout, op.y, stream_);
   }
   void dropout(Rows rows, std::int64_t hidden, View x, Dropout dropout, View y) override {
     cuda::dropout(rows, hidden, x, dropout, y, stream_);
   }
-  void embedding_backward(Rows rows, std::int64_t hidden, View tokens, View dy, VocabularyRange range, View dtable,
-                          View dpositions) override {
-    const View scratch = take(DType::int32, embedding_scratch(rows));
-    cuda::embedding_backward(rows, hidden, tokens, dy, range, dtable, dpositions, scratch, stream_);
+  void embedding_backward(const EmbeddingBackward& op) override {
+    const View scratch = take(DType::int32, embedding_scratch(op.rows));
+    cuda::embedding_backward(op.rows, op.hidden, op.tokens, op.dy, op.range, op.dtable, op.dpositions, scratch, stream_);
   }
 
   void cross_entropy_maximum(std::int64_t rows, View logits, VocabularyRange range, View maximum) override {
     cuda::cross_entropy_maximum(rows, logits, range, maximum, stream_);
   }
-  void cross_entropy_sums(std::int64_t rows, View logits, VocabularyRange range, View targets, View maximum, View sums,
-                          View target_logits) override {
-    cuda::cross_entropy_sums(rows, logits, range, targets, maximum, sums, target_logits, stream_);
+  void cross_entropy_sums(const CrossEntropySums& op) override {
+    cuda::cross_entropy_sums(op.rows, op.logits, op.range, op.targets, op.maximum, op.sums, op.target_logits, stream_);
   }
-  void cross_entropy_gradient(std::int64_t rows, View logits, VocabularyRange range, View targets, View sums, View target_logits,
-                              float scale, View losses) override {
-    cuda::cross_entropy_gradient(rows, logits, range, targets, sums, target_logits, scale, losses, stream_);
+  void cross_entropy_gradient(const CrossEntropyGradient& op) override {
+    cuda::cross_entropy_gradient(op.rows, op.logits, op.range, op.targets, op.sums, op.target_logits, op.scale, op.losses,
+                                 stream_);
   }
 
   void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment) override {

@@ -38,11 +38,7 @@ PipelineExecutor::PipelineExecutor(const config::Config& config, const layout::L
   const std::int64_t tokens = config.model.sequence * config.batch.micro;
   inputs_.resize(tokens);
   targets_.resize(tokens);
-  const auto take = [&] { return replica.activations().take(kernels::DType::int32, tokens); };
-  for (int c = 0; c < replica.stage().chunk_count(); ++c) {
-    slots_.emplace_back();
-    for (int k = 0; k < replica.stage().slot_count(c); ++k) slots_.back().push_back({{}, {}, {}, {}, take(), take()});
-  }
+  for (int c = 0; c < replica.stage().chunk_count(); ++c) slots_.emplace_back(replica.stage().slot_count(c));
 }
 
 double PipelineExecutor::train(const layout::Program& program, const TrainingPass& pass) {
@@ -91,11 +87,11 @@ void PipelineExecutor::post(const Run& run, const Transfer& transfer) {
   (activation ? state.input_received : state.gradient_received) = link.receive(activation ? slot.input : slot.gradient);
 }
 
-void PipelineExecutor::load_tokens(const Run& run, const Action& action, SlotState& state) {
+void PipelineExecutor::load_tokens(const Run& run, const Action& action, const model::Slot& slot) {
   const grid::Activity::Scope scope(activity_, Work::data, subject(action));
   run.batches.load(run.step, action.microbatch, inputs_.data(), targets_.data());
-  replica_.device().upload(state.inputs, inputs_.data());
-  replica_.device().upload(state.targets, targets_.data());
+  replica_.device().upload(slot.tokens, inputs_.data());
+  replica_.device().upload(slot.targets, targets_.data());
 }
 
 double PipelineExecutor::forward(const Run& run, const Action& action) {
@@ -106,16 +102,15 @@ double PipelineExecutor::forward(const Run& run, const Action& action) {
   state.input_received.settle();
   state.output_sent.settle();
   if (chunk.head) state.gradient_sent.settle();
-  if (chunk.embedding || chunk.head) load_tokens(run, action, state);
+  if (chunk.embedding || chunk.head) load_tokens(run, action, stage.slot(action.chunk, index));
   const auto first = static_cast<std::uint64_t>(run.batches.first_sample(run.step, action.microbatch));
-  const model::Microbatch microbatch{first, state.inputs, state.targets};
   if (!run.training) {
     const grid::Activity::Scope scope(activity_, Work::evaluation, subject(action));
-    return stage.evaluate(action.chunk, index, microbatch);
+    return stage.evaluate(action.chunk, index, first);
   }
   peak_alive_ = std::max(peak_alive_, ++alive_);
   const grid::Activity::Scope scope(activity_, Work::forward, subject(action));
-  const double loss = stage.forward(action.chunk, index, microbatch, run.training->gradients, run.training->loss_scale);
+  const double loss = stage.forward(action.chunk, index, first, run.training->gradients, run.training->loss_scale);
   if (Probe* probe = run.training->probe) probe->after_forward(action.chunk, index, action.microbatch, loss);
   return loss;
 }

@@ -38,7 +38,7 @@ struct TrainingPass {
 
 class PipelineExecutor {
  public:
-  /// Takes token memory for every slot of the stage, [s, b] int32. Refers to `replica`.
+  /// Refers to `replica`.
   PipelineExecutor(const config::Config& config, const layout::Layout& layout, Replica& replica);
 
   /// One step, forward and backward. Returns the sum of losses over this pipeline's targets, in nats, on the last stage, 0
@@ -51,10 +51,9 @@ class PipelineExecutor {
   int peak_activations() const { return peak_alive_; }
 
  private:
-  /// What is under way from and into a slot's buffers, and the tokens of its microbatch.
+  /// What is under way from and into a slot's buffers.
   struct SlotState {
     InFlight input_received, output_sent, gradient_received, gradient_sent;
-    kernels::View inputs, targets;  // [s, b] int32
   };
   struct Run;
 
@@ -62,14 +61,14 @@ class PipelineExecutor {
   void post(const Run& run, const schedule::Transfer& transfer);
   double forward(const Run& run, const schedule::Action& action);
   void backward(const Run& run, const schedule::Action& action);
-  void load_tokens(const Run& run, const schedule::Action& action, SlotState& state);
+  void load_tokens(const Run& run, const schedule::Action& action, const model::Slot& slot);
   int slot_of(int chunk, int microbatch) const { return microbatch % replica_.stage().slot_count(chunk); }
 
   Replica& replica_;
   grid::Activity& activity_;
-  std::vector<std::optional<Link>> links_;     // [layout.channels]; nothing where this stage is no end
-  std::vector<std::vector<SlotState>> slots_;  // [v][slots]
-  std::vector<std::int32_t> inputs_, targets_;
+  std::vector<std::optional<Link>> links_;      // [layout.channels]; nothing where this stage is no end
+  std::vector<std::vector<SlotState>> slots_;   // [v][slots]
+  std::vector<std::int32_t> inputs_, targets_;  // [s, b], on their way to a slot
   int alive_ = 0, peak_alive_ = 0;
 };
 
