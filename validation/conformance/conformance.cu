@@ -123,8 +123,8 @@ __global__ void conversions(const std::uint32_t* in, std::uint32_t* out) {
 }
 
 template <void (*kernel)(const std::uint32_t*, std::uint32_t*), int threads>
-void run(const std::uint32_t* in, std::uint32_t* out, Stream stream) {
-  TRIREME_LAUNCH(*kernel, dim3(1), dim3(threads), shared_bytes, stream, in, out);
+void run(const std::uint32_t* in, std::uint32_t* out, const Target& target) {
+  TRIREME_LAUNCH(*kernel, dim3(1), dim3(threads), shared_bytes, target.stream, in, out);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/target.h"
 
 namespace trireme::kernels::cuda {
 
@@ -13,7 +13,7 @@ namespace trireme::kernels::cuda {
 struct Conformance {
   const char* name;
   std::size_t in, out;
-  void (*run)(const std::uint32_t* in, std::uint32_t* out, Stream stream);
+  void (*run)(const std::uint32_t* in, std::uint32_t* out, const Target& target);
 };
 
 constexpr int conformance_count = 17;

@@ -68,26 +68,26 @@ __global__ void tma_load(const __grid_constant__ TensorMap map, Place<rank> plac
 template <int rank>
 void load_box(const std::uint32_t* in, std::uint32_t* out, const std::int64_t (&size)[rank],
               const std::int64_t (&stride)[rank - 1], const int (&box)[rank], Swizzle swizzle, const Place<rank>& place,
-              Stream stream) {
+              const Target& target) {
   const auto map = ptx::make_tensor_map(reinterpret_cast<const float*>(in), size, stride, box, swizzle);
   int words = 1;
   for (const int b : box) words *= b;
-  TRIREME_LAUNCH(tma_load<rank>, dim3(1), dim3(32), box_bytes, stream, map, place, words, out);
+  TRIREME_LAUNCH(tma_load<rank>, dim3(1), dim3(32), box_bytes, target.stream, map, place, words, out);
 }
-void load_2d(const std::uint32_t* in, std::uint32_t* out, Stream stream) {  // sticks out at the end of both dimensions
-  load_box<2>(in, out, {18, 6}, {20}, {8, 4}, Swizzle::none, {{15, 4}}, stream);
+void load_2d(const std::uint32_t* in, std::uint32_t* out, const Target& target) {  // sticks out at the end of both dimensions
+  load_box<2>(in, out, {18, 6}, {20}, {8, 4}, Swizzle::none, {{15, 4}}, target);
 }
-void load_2d_before(const std::uint32_t* in, std::uint32_t* out, Stream stream) {  // begins before both
-  load_box<2>(in, out, {18, 6}, {20}, {8, 4}, Swizzle::none, {{-3, -1}}, stream);
+void load_2d_before(const std::uint32_t* in, std::uint32_t* out, const Target& target) {  // begins before both
+  load_box<2>(in, out, {18, 6}, {20}, {8, 4}, Swizzle::none, {{-3, -1}}, target);
 }
-void load_2d_swizzled(const std::uint32_t* in, std::uint32_t* out, Stream stream) {
-  load_box<2>(in, out, {48, 12}, {48}, {32, 16}, Swizzle::bytes128, {{20, 2}}, stream);
+void load_2d_swizzled(const std::uint32_t* in, std::uint32_t* out, const Target& target) {
+  load_box<2>(in, out, {48, 12}, {48}, {32, 16}, Swizzle::bytes128, {{20, 2}}, target);
 }
-void load_3d(const std::uint32_t* in, std::uint32_t* out, Stream stream) {
-  load_box<3>(in, out, {12, 5, 3}, {12, 60}, {8, 2, 2}, Swizzle::none, {{8, 4, 1}}, stream);
+void load_3d(const std::uint32_t* in, std::uint32_t* out, const Target& target) {
+  load_box<3>(in, out, {12, 5, 3}, {12, 60}, {8, 2, 2}, Swizzle::none, {{8, 4, 1}}, target);
 }
-void load_4d(const std::uint32_t* in, std::uint32_t* out, Stream stream) {  // the third dimension's stride is the least
-  load_box<4>(in, out, {4, 3, 2, 3}, {8, 4, 24}, {4, 2, 2, 2}, Swizzle::none, {{0, 2, 0, 1}}, stream);
+void load_4d(const std::uint32_t* in, std::uint32_t* out, const Target& target) {  // the third dimension's stride is the least
+  load_box<4>(in, out, {4, 3, 2, 3}, {8, 4, 24}, {4, 2, 2, 2}, Swizzle::none, {{0, 2, 0, 1}}, target);
 }
 
 __global__ void fill(std::uint32_t* out, int words) {
@@ -116,24 +116,24 @@ __global__ void tma_store(const __grid_constant__ TensorMap map, Place<rank> fir
 template <int rank>
 void store_boxes(const std::uint32_t* in, std::uint32_t* out, int out_words, const std::int64_t (&size)[rank],
                  const std::int64_t (&stride)[rank - 1], const int (&box)[rank], Swizzle swizzle, const Place<rank>& first,
-                 const Place<rank>& second, Stream stream) {
+                 const Place<rank>& second, const Target& target) {
   const auto map = ptx::make_tensor_map(reinterpret_cast<float*>(out), size, stride, box, swizzle);
   int words = 1;
   for (const int b : box) words *= b;
-  TRIREME_LAUNCH(fill, dim3(1), dim3(32), 16, stream, out, out_words);
-  TRIREME_LAUNCH(tma_store<rank>, dim3(1), dim3(32), box_bytes, stream, map, first, second, words, in);
+  TRIREME_LAUNCH(fill, dim3(1), dim3(32), 16, target.stream, out, out_words);
+  TRIREME_LAUNCH(tma_store<rank>, dim3(1), dim3(32), box_bytes, target.stream, map, first, second, words, in);
 }
-void store_2d(const std::uint32_t* in, std::uint32_t* out, Stream stream) {
-  store_boxes<2>(in, out, 120, {18, 6}, {20}, {8, 4}, Swizzle::none, {{15, 4}}, {{-3, -1}}, stream);
+void store_2d(const std::uint32_t* in, std::uint32_t* out, const Target& target) {
+  store_boxes<2>(in, out, 120, {18, 6}, {20}, {8, 4}, Swizzle::none, {{15, 4}}, {{-3, -1}}, target);
 }
-void store_2d_swizzled(const std::uint32_t* in, std::uint32_t* out, Stream stream) {
-  store_boxes<2>(in, out, 576, {48, 12}, {48}, {32, 16}, Swizzle::bytes128, {{20, 2}}, {{-18, -13}}, stream);
+void store_2d_swizzled(const std::uint32_t* in, std::uint32_t* out, const Target& target) {
+  store_boxes<2>(in, out, 576, {48, 12}, {48}, {32, 16}, Swizzle::bytes128, {{20, 2}}, {{-18, -13}}, target);
 }
-void store_3d(const std::uint32_t* in, std::uint32_t* out, Stream stream) {
-  store_boxes<3>(in, out, 180, {12, 5, 3}, {12, 60}, {8, 2, 2}, Swizzle::none, {{8, 4, 1}}, {{-1, 0, 0}}, stream);
+void store_3d(const std::uint32_t* in, std::uint32_t* out, const Target& target) {
+  store_boxes<3>(in, out, 180, {12, 5, 3}, {12, 60}, {8, 2, 2}, Swizzle::none, {{8, 4, 1}}, {{-1, 0, 0}}, target);
 }
-void store_4d(const std::uint32_t* in, std::uint32_t* out, Stream stream) {
-  store_boxes<4>(in, out, 72, {4, 3, 2, 3}, {8, 4, 24}, {4, 2, 2, 2}, Swizzle::none, {{0, 2, 0, 1}}, {{0, 0, 0, 0}}, stream);
+void store_4d(const std::uint32_t* in, std::uint32_t* out, const Target& target) {
+  store_boxes<4>(in, out, 72, {4, 3, 2, 3}, {8, 4, 24}, {4, 2, 2, 2}, Swizzle::none, {{0, 2, 0, 1}}, {{0, 0, 0, 0}}, target);
 }
 
 /// Every register of each thread, or a number that depends on all of them and on their places
@@ -222,8 +222,8 @@ __global__ void elections(const std::uint32_t*, std::uint32_t* out) {
 }
 
 template <void (*kernel)(const std::uint32_t*, std::uint32_t*), int threads, int shared_bytes>
-void run(const std::uint32_t* in, std::uint32_t* out, Stream stream) {
-  TRIREME_LAUNCH(*kernel, dim3(1), dim3(threads), shared_bytes, stream, in, out);
+void run(const std::uint32_t* in, std::uint32_t* out, const Target& target) {
+  TRIREME_LAUNCH(*kernel, dim3(1), dim3(threads), shared_bytes, target.stream, in, out);
 }
 
 template <class T, int n, bool m_major = false, bool n_major = false, bool begins = false, bool folded = true>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cost.h"
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/target.h"
 #include "kernels/kernels.h"
 
 namespace trireme::kernels::cuda {
@@ -12,11 +12,11 @@ namespace trireme::kernels::cuda {
 constexpr std::int64_t layer_norm_limit = std::int64_t{1} << 30;
 
 void layer_norm(std::int64_t rows, std::int64_t hidden, View x, View gain, View bias, View y, View mean, View rstd,
-                Stream stream);
+                const Target& target);
 
 /// The norm is that of `sum` as rounded to its type.
 void residual_layer_norm(Rows rows, std::int64_t hidden, View x, View linear_bias, Dropout dropout, View residual, View sum,
-                         View gain, View bias, View y, View mean, View rstd, Stream stream);
+                         View gain, View bias, View y, View mean, View rstd, const Target& target);
 
 /// fp32 elements that layer_norm_backward needs as scratch
 std::int64_t layer_norm_scratch(std::int64_t rows, std::int64_t hidden);
@@ -27,6 +27,6 @@ cost::Cost layer_norm_backward_cost(std::int64_t rows, std::int64_t hidden, std:
 
 /// Deterministic: the order of the weight gradients' sums follows from the shape alone.
 void layer_norm_backward(std::int64_t rows, std::int64_t hidden, View dy, View x, View gain, View mean, View rstd, View dresidual,
-                         View dx, View dgain, View dbias, View scratch, Stream stream);
+                         View dx, View dgain, View dbias, View scratch, const Target& target);
 
 }  // namespace trireme::kernels::cuda

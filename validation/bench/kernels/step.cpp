@@ -9,6 +9,8 @@
 namespace trireme::bench {
 namespace {
 
+using namespace kernels;
+
 /// Buffers and kernels of one layer's shapes; every layer does the same work.
 class StepKernels {
  public:

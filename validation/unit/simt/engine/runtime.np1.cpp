@@ -99,12 +99,10 @@ TEST_P(SimtRuntime, FreeingWaits) {
   EXPECT_EQ(cudaFree(memory), cudaErrorInvalidValue) << "twice";
 }
 
-TEST(SimtRuntimeOrder, WhatIsNotOrderedGoesWrongInSomeTurn) {
+TEST(SimtRuntimeOrder, WhatIsNotOrderedGoesWrongInSomeOrder) {
   int wrong = 0;
-  for (const Turn& turn : turns) {
-    options() = {};
-    options().order = turn.order;
-    options().seed = turn.seed;
+  for (const ThreadOrder& order : thread_orders) {
+    use_order(order);
     DeviceBuffer<int> a(1), b(1);
     std::array<cudaStream_t, 2> streams{};
     for (cudaStream_t& s : streams) cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
@@ -162,7 +160,7 @@ TEST_P(CudaDeviceOrders, CopiesAreOrderedWithKernels) {
     const kernels::View x = arena.take(kernels::DType::int32, 3), y = arena.take(kernels::DType::int32, 3);
     const std::vector<std::int32_t> values = {1, 2, 3};
     device->upload(x, values.data());
-    TRIREME_LAUNCH(set, dim3(1), dim3(1), 0, device->stream(), static_cast<int*>(x.data), 5);
+    TRIREME_LAUNCH(set, dim3(1), dim3(1), 0, device->target().stream, static_cast<int*>(x.data), 5);
     device->copy(y, x);
     device->zero(x.slice(1, 2));
     std::vector<std::int32_t> got(3);

@@ -76,7 +76,7 @@ struct AttentionCase {
   void run() {
     Tensor<T> qkv_(qkv), dout_(dout);
     Tensor<float> scratch(kernels::cuda::attention_backward_scratch(shape));
-    kernels::cuda::attention_backward(shape, dout_, qkv_, out, log_sum, dropout, dqkv, scratch, nullptr);
+    kernels::cuda::attention_backward(shape, dout_, qkv_, out, log_sum, dropout, dqkv, scratch, null_stream);
   }
 
  private:

@@ -76,7 +76,7 @@ inline void expect_conformance(const kernels::cuda::Conformance* kernels, std::s
     const Expectation& expected = expectations.at(c->name);
     ASSERT_EQ(expected.in.size(), c->in) << c->name;
     DeviceBuffer<std::uint32_t> in(expected.in), out(c->out);
-    c->run(in.data(), out.data(), nullptr);
+    c->run(in.data(), out.data(), {});
     EXPECT_EQ(as_text(settled(out.values(), expected)), as_text(expected.out)) << c->name;
     EXPECT_EQ(as_text(expected.out), as_text(kept(c->name))) << c->name << " and its dump in validation/reference/conformance";
   }

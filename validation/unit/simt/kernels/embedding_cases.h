@@ -35,7 +35,7 @@ bool embedded_is_right(Rows rows, std::int64_t hidden, const VocabularyRange& ra
   DeviceBuffer<std::int32_t> tokens_(tokens);
   Tensor<T> table_(table), positions_(positions), y(rows.count() * hidden);
   kernels::cuda::embedding(rows, hidden, view_of(tokens_), table_, range, with_positions ? View(positions_) : View{}, dropout, y,
-                           nullptr);
+                           null_stream);
   return close(y, reference::embedding(rows, hidden, tokens, table, range, positions, dropout), 4, "y");
 }
 
@@ -50,7 +50,7 @@ bool embedding_backward_is_right(Rows rows, std::int64_t hidden, const Vocabular
   Tensor<T> dy_(dy);
   Tensor<float> dtable(of_table), dpositions(of_positions);
   kernels::cuda::embedding_backward(rows, hidden, view_of(tokens_), dy_, range, dtable,
-                                    with_positions ? View(dpositions) : View{}, view_of(scratch), nullptr);
+                                    with_positions ? View(dpositions) : View{}, view_of(scratch), null_stream);
   for (std::int64_t row = 0; row < n; ++row)
     for (std::int64_t c = 0; c < hidden; ++c) {
       const double d = dy[static_cast<std::size_t>(row * hidden + c)];

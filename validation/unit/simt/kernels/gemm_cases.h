@@ -60,7 +60,7 @@ struct LinearCase {
 template <class T>
 bool linear_is_right(LinearShape shape, bool with_bias) {
   LinearCase<T> c(shape);
-  kernels::cuda::linear(shape, c.x, c.weight, with_bias ? View(c.bias) : View{}, c.y, c.scratch, nullptr);
+  kernels::cuda::linear(shape, c.x, c.weight, with_bias ? View(c.bias) : View{}, c.y, c.scratch, null_stream);
   return close(c.y, c.expected(with_bias), product_errors(shape.in), "y");
 }
 
@@ -68,7 +68,7 @@ template <class T>
 bool linear_gelu_is_right(LinearShape shape) {
   LinearCase<T> c(shape);
   Tensor<T> pre(shape.rows * shape.out);
-  kernels::cuda::linear_gelu(shape, c.x, c.weight, c.bias, pre, c.y, c.scratch, nullptr);
+  kernels::cuda::linear_gelu(shape, c.x, c.weight, c.bias, pre, c.y, c.scratch, null_stream);
   const Reals expected = c.expected();
   return close(pre, expected, product_errors(shape.in), "pre") &&
          close(c.y, kernels::reference::gelu(expected), product_errors(shape.in), "gelu");
@@ -82,7 +82,8 @@ bool linear_residual_is_right(Rows rows, std::int64_t in, std::int64_t out, floa
   LinearCase<T> c(shape);
   const Reals residual = Tensor<T>::random(4, shape.rows * out);
   Tensor<T> r(residual);
-  kernels::cuda::linear_residual(shape, rows, c.x, c.weight, c.bias, dropout, r, same ? View(r) : View(c.y), c.scratch, nullptr);
+  kernels::cuda::linear_residual(shape, rows, c.x, c.weight, c.bias, dropout, r, same ? View(r) : View(c.y), c.scratch,
+                                 null_stream);
   const Reals expected = kernels::reference::bias_residual(rows, out, c.expected(false), c.bias_values, dropout, residual);
   return close(same ? r : c.y, expected, product_errors(in) / (1 - static_cast<double>(rate)), "y with residual");
 }
@@ -107,11 +108,11 @@ bool input_gradient_is_right(LinearShape shape, bool through_gelu) {
   Scratch scratch(Gemm::input_gradient, shape);
   Reals expected = kernels::reference::linear({rows, out, in}, dy, transposed(weight, out, in), {});
   if (through_gelu) {
-    kernels::cuda::linear_input_gradient_gelu(shape, dy_, weight_, pre_, dx, scratch, nullptr);
+    kernels::cuda::linear_input_gradient_gelu(shape, dy_, weight_, pre_, dx, scratch, null_stream);
     const Reals slopes = gelu_slopes(pre);
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] *= slopes[i];
   } else {
-    kernels::cuda::linear_input_gradient(shape, dy_, weight_, dx, scratch, nullptr);
+    kernels::cuda::linear_input_gradient(shape, dy_, weight_, dx, scratch, null_stream);
   }
   return close(dx, expected, product_errors(out), through_gelu ? "dpre" : "dx");
 }
@@ -122,7 +123,7 @@ bool far_slopes_are_right() {
   const Reals pre{12, -12, 1e3, -1e3, 6e4, -6e4, 1e13, -1e13, 1e30, -1e30, INFINITY, -INFINITY, std::nan("")};
   const auto n = static_cast<std::int64_t>(pre.size());
   Tensor<T> pre_(pre), dy(Reals(1, 1)), weight(Reals(pre.size(), 1)), dx(n);
-  kernels::cuda::linear_input_gradient_gelu({1, n, 1}, dy, weight, pre_, dx, {}, nullptr);
+  kernels::cuda::linear_input_gradient_gelu({1, n, 1}, dy, weight, pre_, dx, {}, null_stream);
   const Reals slopes = dx.reals();
   for (std::size_t i = 0; i + 1 < slopes.size(); ++i)
     if (!(std::abs(slopes[i] - (pre[i] > 0 ? 1 : 0)) < 1e-20)) {
@@ -141,7 +142,7 @@ bool weight_gradient_is_right(LinearShape shape, bool with_bias) {
   Tensor<T> dy_(dy), x_(x);
   Tensor<float> dweight_(dweight), dbias_(dbias);
   Scratch scratch(Gemm::weight_gradient, shape);
-  kernels::cuda::linear_weight_gradient(shape, dy_, x_, dweight_, with_bias ? View(dbias_) : View{}, scratch, nullptr);
+  kernels::cuda::linear_weight_gradient(shape, dy_, x_, dweight_, with_bias ? View(dbias_) : View{}, scratch, null_stream);
   Reals expected = kernels::reference::linear({out, rows, in}, transposed(dy, rows, out), transposed(x, rows, in), {});
   for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += dweight[i];
   Reals sums = dbias;

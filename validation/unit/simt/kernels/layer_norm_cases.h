@@ -22,7 +22,7 @@ bool forward_is_right(std::int64_t rows, std::int64_t hidden, Reals x = {}) {
   const Reals gain = Tensor<T>::random(2, hidden), bias = Tensor<T>::random(3, hidden);
   Tensor<T> dx(x), dgain(gain), dbias(bias), y(rows * hidden);
   Tensor<float> mean(rows), rstd(rows);
-  kernels::cuda::layer_norm(rows, hidden, dx, dgain, dbias, y, mean, rstd, nullptr);
+  kernels::cuda::layer_norm(rows, hidden, dx, dgain, dbias, y, mean, rstd, null_stream);
   const auto expected = reference::layer_norm(rows, hidden, x, gain, bias);
   return close(y, expected.y, norm_errors, "y") && close(mean, expected.mean, norm_errors, "mean") &&
          close(rstd, expected.rstd, norm_errors, "rstd");
@@ -38,7 +38,7 @@ bool residual_is_right(Rows rows, std::int64_t hidden, float rate) {
   Tensor<float> mean(n), rstd(n);
   const Dropout dropout{rate, 0x123456789abcdefull, 40};
   kernels::cuda::residual_layer_norm(rows, hidden, x_, linear_bias_, dropout, residual_, sum, gain_, bias_, y, mean, rstd,
-                                     nullptr);
+                                     null_stream);
   if (!close(sum, reference::bias_residual(rows, hidden, x, linear_bias, dropout, residual), 8, "sum")) return false;
   const auto expected = reference::layer_norm(n, hidden, sum.reals(), gain, bias);  // of the sum as stored
   return close(y, expected.y, norm_errors, "y") && close(mean, expected.mean, norm_errors, "mean") &&
@@ -82,7 +82,7 @@ bool backward_is_right(std::int64_t rows, std::int64_t hidden, bool with_residua
   Tensor<float> mean(normed.mean), rstd(normed.rstd), dgain(before), dbias(before);
   Tensor<float> scratch(kernels::cuda::layer_norm_scratch(rows, hidden));
   const View through = with_residual ? View(dx) : View{};
-  kernels::cuda::layer_norm_backward(rows, hidden, dy_, x_, gain_, mean, rstd, through, dx, dgain, dbias, scratch, nullptr);
+  kernels::cuda::layer_norm_backward(rows, hidden, dy_, x_, gain_, mean, rstd, through, dx, dgain, dbias, scratch, null_stream);
   NormGradients expected = norm_gradients(rows, hidden, dy, x, gain);
   for (std::size_t i = 0; i < expected.dx.size() && with_residual; ++i) expected.dx[i] += residual[i];
   for (std::size_t i = 0; i < before.size(); ++i) expected.dgain[i] += before[i], expected.dbias[i] += before[i];

@@ -19,7 +19,7 @@ bool bias_residual_is_right(Rows rows, std::int64_t hidden, Dropout dropout) {
   const Reals x = Tensor<T>::random(1, rows.count() * hidden), bias = Tensor<T>::random(2, hidden);
   const Reals residual = Tensor<T>::random(3, rows.count() * hidden);
   Tensor<T> y(x), bias_(bias), residual_(residual);
-  kernels::cuda::bias_residual(rows, hidden, y, bias_, dropout, residual_, y, nullptr);
+  kernels::cuda::bias_residual(rows, hidden, y, bias_, dropout, residual_, y, null_stream);
   return close(y, reference::bias_residual(rows, hidden, x, bias, dropout, residual), residual_errors, "y");
 }
 
@@ -27,9 +27,9 @@ template <class T>
 bool dropout_is_right(Rows rows, std::int64_t hidden, Dropout dropout) {
   const Reals x = Tensor<T>::random(1, rows.count() * hidden);
   Tensor<T> x_(x), y(rows.count() * hidden);
-  kernels::cuda::dropout(rows, hidden, x_, dropout, y, nullptr);
+  kernels::cuda::dropout(rows, hidden, x_, dropout, y, null_stream);
   const Reals expected = reference::dropout(rows, hidden, x, dropout);
-  kernels::cuda::dropout(rows, hidden, x_, dropout, x_, nullptr);
+  kernels::cuda::dropout(rows, hidden, x_, dropout, x_, null_stream);
   return close(y, expected, residual_errors, "y") && close(x_, expected, residual_errors, "in place");
 }
 
@@ -41,7 +41,7 @@ bool bias_residual_backward_is_right(Rows rows, std::int64_t hidden, Dropout dro
   Tensor<T> dy_(dy), dx(n * hidden);
   Tensor<float> dbias(before), scratch(kernels::cuda::bias_residual_scratch(rows, hidden));
   Tensor<T>& to = in_place ? dy_ : dx;
-  kernels::cuda::bias_residual_backward(rows, hidden, dy_, dropout, to, dbias, scratch, nullptr);
+  kernels::cuda::bias_residual_backward(rows, hidden, dy_, dropout, to, dbias, scratch, null_stream);
   const Reals expected = reference::dropout(rows, hidden, dy, dropout);
   Reals sums = before;
   for (std::size_t i = 0; i < expected.size(); ++i) sums[i % before.size()] += expected[i];
