@@ -13,7 +13,7 @@ constexpr int tile_rows = 64, warp_rows = 16, threads = 128;
 /// What a thread holds of its two rows, lane / 4 and lane / 4 + 8 of the warp's 16: fragments of the values' sums, and, in base
 /// 2, the largest score so far and the thread's share of the sum of exponentials
 template <int size>
-struct Rows16 {
+struct SoftmaxRows16 {
   float values[size / 8][4] = {};
   float maximum[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
 };
@@ -33,7 +33,7 @@ __device__ __forceinline__ void mask_scores(Scores& scores, int row) {
 /// Scores become exponentials; what was summed before is scaled to the new maximum. The maximum is rounded before it is
 /// subtracted by one fused operation, so that its rounding is common to all terms of a row and cancels.
 template <int size>
-__device__ __forceinline__ void exponentiate(Scores& scores, Rows16<size>& rows, float scale) {
+__device__ __forceinline__ void exponentiate(Scores& scores, SoftmaxRows16<size>& rows, float scale) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float most = -INFINITY;
@@ -62,7 +62,7 @@ __device__ __forceinline__ void exponentiate(Scores& scores, Rows16<size>& rows,
 
 /// Divides by the sums of exponentials; log_sum of row i of the head goes to log_sum[i]. row: the warp's first
 template <class T, int size>
-__device__ __forceinline__ void finish(const AttentionInput<T>& p, T* out, float* log_sum, int row, Rows16<size>& rows) {
+__device__ __forceinline__ void finish(const AttentionInput<T>& p, T* out, float* log_sum, int row, SoftmaxRows16<size>& rows) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(threads, size <= 80 ? 3 : 2) attend(AttentionI
   };
   fetch(queries, 0, query_tile);
   fetch_stage(0);
-  Rows16<size> rows;
+  SoftmaxRows16<size> rows;
   for (int tile = 0; tile <= query_tile; ++tile) {
     ptx::cp_async_wait<0>();
     __syncthreads();  // all have waited; and all are done with the other stage

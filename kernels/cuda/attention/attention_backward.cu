@@ -14,7 +14,7 @@ constexpr int threads = 128, own_rows = 64;
 /// Shared memory: the part of the block's own positions, two parts of those that pass by, as many as registers allow. A part is
 /// two tiles, then log_sum and delta of its positions (of the queries' parts only).
 template <int head_size>
-struct Layout {
+struct SharedParts {
   static constexpr int passing_rows = 32;
   static constexpr int own_tile = own_rows * head_size * 2, passing_tile = passing_rows * head_size * 2;
   static constexpr int own_part = 2 * own_tile + 2 * own_rows * 4, passing_part = 2 * passing_tile + 2 * passing_rows * 4;
@@ -80,7 +80,7 @@ __device__ __forceinline__ void fetch_part(const AttentionGradient<T>& p, unsign
 /// mask.
 template <class T, int head_size, bool of_keys>
 __global__ void __launch_bounds__(threads, head_size == 64 ? 3 : 2) gradients(AttentionGradient<T> p) {
-  using Parts = Layout<head_size>;
+  using Parts = SharedParts<head_size>;
   TRIREME_DYNAMIC_SHARED(memory, Parts::bytes);
   constexpr int chunks = head_size / 8, n = Parts::passing_rows;
   const int s = p.in.sequence, warp_row = static_cast<int>(threadIdx.x) / 32 * 16;
@@ -124,8 +124,8 @@ void launch_gradients(AttentionShape shape, const AttentionGradient<T>& p, const
     constexpr int head_size = decltype(size)::value;
     const dim3 grid = attention_grid(shape, own_rows);
     launch_sum_rows(shape, p, target);
-    TRIREME_LAUNCH((gradients<T, head_size, true>), grid, dim3(threads), Layout<head_size>::bytes, target.stream, p);
-    TRIREME_LAUNCH((gradients<T, head_size, false>), grid, dim3(threads), Layout<head_size>::bytes, target.stream, p);
+    TRIREME_LAUNCH((gradients<T, head_size, true>), grid, dim3(threads), SharedParts<head_size>::bytes, target.stream, p);
+    TRIREME_LAUNCH((gradients<T, head_size, false>), grid, dim3(threads), SharedParts<head_size>::bytes, target.stream, p);
   });
 }
 

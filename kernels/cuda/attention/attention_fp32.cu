@@ -42,14 +42,14 @@ __device__ __forceinline__ void multiply_keys(const float* queries, const float*
 /// What a warp knows of a row: in base 2, the largest score so far and the lane's share of the sum of exponentials; its columns
 /// of the sum of values
 template <int columns>
-struct Row {
+struct SoftmaxRow {
   float maximum = -INFINITY, total = 0, values[columns] = {};
 };
 
 /// The exponential of the lane's score; what was summed before is scaled to the new maximum. The maximum is rounded before it is
 /// subtracted by one fused operation, so that its rounding is common to all terms of a row and cancels.
 template <int columns>
-__device__ __forceinline__ float exponentiate(float score, Row<columns>& row, float scale) {
+__device__ __forceinline__ float exponentiate(float score, SoftmaxRow<columns>& row, float scale) {
   float most = score;
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, distance));
@@ -64,7 +64,7 @@ __device__ __forceinline__ float exponentiate(float score, Row<columns>& row, fl
 
 template <int columns>
 __device__ __forceinline__ void multiply_values(const float (&probabilities)[warp_rows], const float* values, int head_size,
-                                                Row<columns> (&rows)[warp_rows]) {
+                                                SoftmaxRow<columns> (&rows)[warp_rows]) {
   const int lane = static_cast<int>(threadIdx.x) % 32, stride = row_stride(head_size);
 #pragma unroll 4
   for (int key = 0; key < tile_rows; ++key) {
@@ -82,7 +82,7 @@ __device__ __forceinline__ void multiply_values(const float (&probabilities)[war
 
 template <int columns>
 __device__ __forceinline__ void finish(const AttentionInput<float>& p, int query, float* out, float* log_sum,
-                                       const Row<columns>& row) {
+                                       const SoftmaxRow<columns>& row) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   float total = row.total;
 #pragma unroll
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(threads, 1) attend_fp32(AttentionInput<float> 
   const int warp_row = static_cast<int>(threadIdx.x) / 32 * warp_rows, first_query = query_tile * tile_rows + warp_row;
   const float scale = p.scale * log2_e;
   fetch(p, 0, query_tile * tile_rows, queries);
-  Row<columns> rows[warp_rows];
+  SoftmaxRow<columns> rows[warp_rows];
   for (int tile = 0; tile <= query_tile; ++tile) {
     const int key = tile * tile_rows + lane;
     __syncthreads();  // all are done with the last tile

@@ -12,20 +12,24 @@ constexpr int along_chunks = tile_depth / 8, across_chunks = tile_side / 8;  // 
 constexpr int tile_bytes = tile_side * tile_depth * 2, stage_bytes = 2 * tile_bytes;
 static_assert(tile_side * tile_side * 4 <= stages * stage_bytes, "the sums take the stages' memory");
 
-/// Rows (of A; columns of B) first .. first + 127 of `count`, and k from .. from + 31 below `end`
+/// What a tile has of an operand: rows (of A; columns of B) first .. first + 127 of `count`, and k from .. from + 31 below `end`
+struct Window {
+  int first, count, from, end;
+};
+
 template <bool across, class T>
-__device__ __forceinline__ void fetch_operand(unsigned char* tile, const T* matrix, std::int64_t stride, bool aligned, int first,
-                                              int count, int from, int end) {
+__device__ __forceinline__ void fetch_operand(unsigned char* tile, const T* matrix, std::int64_t stride, bool aligned,
+                                              const Window& at) {
   if constexpr (across) {
     if (aligned)
-      fetch_tile<tile_depth, across_chunks, threads, true>(tile, matrix, stride, from, end, first, count);
+      fetch_tile<tile_depth, across_chunks, threads, true>(tile, matrix, stride, at.from, at.end, at.first, at.count);
     else
-      fetch_tile<tile_depth, across_chunks, threads, false>(tile, matrix, stride, from, end, first, count);
+      fetch_tile<tile_depth, across_chunks, threads, false>(tile, matrix, stride, at.from, at.end, at.first, at.count);
   } else {
     if (aligned)
-      fetch_tile<tile_side, along_chunks, threads, true>(tile, matrix, stride, first, count, from, end);
+      fetch_tile<tile_side, along_chunks, threads, true>(tile, matrix, stride, at.first, at.count, at.from, at.end);
     else
-      fetch_tile<tile_side, along_chunks, threads, false>(tile, matrix, stride, first, count, from, end);
+      fetch_tile<tile_side, along_chunks, threads, false>(tile, matrix, stride, at.first, at.count, at.from, at.end);
   }
 }
 
@@ -122,8 +126,8 @@ __global__ void __launch_bounds__(threads, 2) product(Product<T> p) {
     if (tile < tiles) {
       unsigned char* stage = memory + tile % stages * stage_bytes;
       const int from = begin + tile * tile_depth;
-      fetch_operand<a_across>(stage, p.a, p.a_stride, p.aligned, first_row, p.epilogue.rows, from, end);
-      fetch_operand<b_across>(stage + tile_bytes, p.b, p.b_stride, p.aligned, first_column, p.epilogue.columns, from, end);
+      fetch_operand<a_across>(stage, p.a, p.a_stride, p.aligned, {first_row, p.epilogue.rows, from, end});
+      fetch_operand<b_across>(stage + tile_bytes, p.b, p.b_stride, p.aligned, {first_column, p.epilogue.columns, from, end});
     }
     ptx::cp_async_commit();  // an empty group too, so that the wait below counts right
   };

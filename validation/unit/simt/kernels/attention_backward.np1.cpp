@@ -95,8 +95,9 @@ TEST(SimtAttentionBackwardAccuracy, Median) {
     const AttentionShape shape{{192, 1, 0}, 1, head_size, 0};
     AttentionCase<bf16> test(shape, 0, Tensor<bf16>::random(1, qkv_elements(shape)));
     test.run();
-    const auto forward = reference::attention(shape, test.qkv, test.dropout);
-    const Reals exact = attention_gradients<bf16>(shape, test.qkv, test.dout, forward.out, forward.log_sum, test.dropout).dqkv;
+    const auto forward = reference::attention(shape, test.qkv_values, test.dropout);
+    const Reals exact =
+        attention_gradients<bf16>(shape, test.qkv_values, test.dout_values, forward.out, forward.log_sum, test.dropout).dqkv;
     const double median = median_error<bf16>(test.dqkv.reals(), exact);
     RecordProperty("median_" + std::to_string(head_size), std::to_string(median));
     EXPECT_LT(median, 0.5 + 2) << head_size;

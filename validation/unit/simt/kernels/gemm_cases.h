@@ -102,17 +102,17 @@ inline Reals gelu_slopes(const Reals& x) {
 template <class T>
 bool input_gradient_is_right(LinearShape shape, bool through_gelu) {
   const auto [rows, in, out] = shape;
-  const Reals dy = Tensor<T>::random(1, rows * out), pre = Tensor<T>::random(3, rows * in);
-  const Reals weight = Tensor<T>::random(2, out * in, 1 / std::sqrt(static_cast<double>(out)));
-  Tensor<T> dy_(dy), weight_(weight), pre_(pre), dx(rows * in);
+  const Reals dy_values = Tensor<T>::random(1, rows * out), pre_values = Tensor<T>::random(3, rows * in);
+  const Reals weight_values = Tensor<T>::random(2, out * in, 1 / std::sqrt(static_cast<double>(out)));
+  Tensor<T> dy(dy_values), weight(weight_values), pre(pre_values), dx(rows * in);
   Scratch scratch(Gemm::input_gradient, shape);
-  Reals expected = kernels::reference::linear({rows, out, in}, dy, transposed(weight, out, in), {});
+  Reals expected = kernels::reference::linear({rows, out, in}, dy_values, transposed(weight_values, out, in), {});
   if (through_gelu) {
-    kernels::cuda::linear_input_gradient_gelu(shape, dy_, weight_, pre_, dx, scratch, null_stream);
-    const Reals slopes = gelu_slopes(pre);
+    kernels::cuda::linear_input_gradient_gelu(shape, dy, weight, pre, dx, scratch, null_stream);
+    const Reals slopes = gelu_slopes(pre_values);
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] *= slopes[i];
   } else {
-    kernels::cuda::linear_input_gradient(shape, dy_, weight_, dx, scratch, null_stream);
+    kernels::cuda::linear_input_gradient(shape, dy, weight, dx, scratch, null_stream);
   }
   return close(dx, expected, product_errors(out), through_gelu ? "dpre" : "dx");
 }
@@ -120,14 +120,14 @@ bool input_gradient_is_right(LinearShape shape, bool through_gelu) {
 /// gelu' of numbers far from 0: 0 or 1, or not a number
 template <class T>
 bool far_slopes_are_right() {
-  const Reals pre{12, -12, 1e3, -1e3, 6e4, -6e4, 1e13, -1e13, 1e30, -1e30, INFINITY, -INFINITY, std::nan("")};
-  const auto n = static_cast<std::int64_t>(pre.size());
-  Tensor<T> pre_(pre), dy(Reals(1, 1)), weight(Reals(pre.size(), 1)), dx(n);
-  kernels::cuda::linear_input_gradient_gelu({1, n, 1}, dy, weight, pre_, dx, {}, null_stream);
+  const Reals pre_values{12, -12, 1e3, -1e3, 6e4, -6e4, 1e13, -1e13, 1e30, -1e30, INFINITY, -INFINITY, std::nan("")};
+  const auto n = static_cast<std::int64_t>(pre_values.size());
+  Tensor<T> pre(pre_values), dy(Reals(1, 1)), weight(Reals(pre_values.size(), 1)), dx(n);
+  kernels::cuda::linear_input_gradient_gelu({1, n, 1}, dy, weight, pre, dx, {}, null_stream);
   const Reals slopes = dx.reals();
   for (std::size_t i = 0; i + 1 < slopes.size(); ++i)
-    if (!(std::abs(slopes[i] - (pre[i] > 0 ? 1 : 0)) < 1e-20)) {
-      ADD_FAILURE() << "gelu' of " << pre[i] << " is " << slopes[i];
+    if (!(std::abs(slopes[i] - (pre_values[i] > 0 ? 1 : 0)) < 1e-20)) {
+      ADD_FAILURE() << "gelu' of " << pre_values[i] << " is " << slopes[i];
       return false;
     }
   return std::isnan(slopes.back());
@@ -137,17 +137,18 @@ template <class T>
 bool weight_gradient_is_right(LinearShape shape, bool with_bias) {
   const auto [rows, in, out] = shape;
   const double size = 1 / std::sqrt(static_cast<double>(rows));
-  const Reals dy = Tensor<T>::random(1, rows * out, size), x = Tensor<T>::random(2, rows * in);
-  const Reals dweight = Tensor<float>::random(3, out * in), dbias = Tensor<float>::random(4, out);  // before
-  Tensor<T> dy_(dy), x_(x);
-  Tensor<float> dweight_(dweight), dbias_(dbias);
+  const Reals dy_values = Tensor<T>::random(1, rows * out, size), x_values = Tensor<T>::random(2, rows * in);
+  const Reals dweight_values = Tensor<float>::random(3, out * in), dbias_values = Tensor<float>::random(4, out);  // before
+  Tensor<T> dy(dy_values), x(x_values);
+  Tensor<float> dweight(dweight_values), dbias(dbias_values);
   Scratch scratch(Gemm::weight_gradient, shape);
-  kernels::cuda::linear_weight_gradient(shape, dy_, x_, dweight_, with_bias ? View(dbias_) : View{}, scratch, null_stream);
-  Reals expected = kernels::reference::linear({out, rows, in}, transposed(dy, rows, out), transposed(x, rows, in), {});
-  for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += dweight[i];
-  Reals sums = dbias;
-  for (std::size_t i = 0; i < dy.size() && with_bias; ++i) sums[i % sums.size()] += dy[i];
-  return close(dweight_, expected, product_errors(rows), "dweight") && close(dbias_, sums, product_errors(rows), "dbias");
+  kernels::cuda::linear_weight_gradient(shape, dy, x, dweight, with_bias ? View(dbias) : View{}, scratch, null_stream);
+  Reals expected =
+      kernels::reference::linear({out, rows, in}, transposed(dy_values, rows, out), transposed(x_values, rows, in), {});
+  for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += dweight_values[i];
+  Reals sums = dbias_values;
+  for (std::size_t i = 0; i < dy_values.size() && with_bias; ++i) sums[i % sums.size()] += dy_values[i];
+  return close(dweight, expected, product_errors(rows), "dweight") && close(dbias, sums, product_errors(rows), "dbias");
 }
 
 }  // namespace trireme::simt
