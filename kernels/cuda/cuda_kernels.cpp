@@ -23,12 +23,10 @@ class CudaKernels final : public Kernels {
     cuda::linear(shape, x, weight, bias, y, floats(gemm_scratch(Gemm::forward, shape)), target_);
   }
   void linear_gelu(LinearShape shape, View x, View weight, View bias, View pre, View y) override {
-    cuda::linear_gelu(shape, x, weight, bias, pre, y, floats(gemm_scratch(Gemm::forward, shape)), target_);
+    cuda::linear_gelu({shape, x, weight, bias, pre, y}, floats(gemm_scratch(Gemm::forward, shape)), target_);
   }
-  void linear_residual(LinearShape shape, Rows rows, View x, View weight, View bias, Dropout dropout, View residual,
-                       View y) override {
-    const View scratch = floats(gemm_scratch(Gemm::forward, shape));
-    cuda::linear_residual(shape, rows, x, weight, bias, dropout, residual, y, scratch, target_);
+  void linear_residual(const LinearResidual& op) override {
+    cuda::linear_residual(op, floats(gemm_scratch(Gemm::forward, op.shape)), target_);
   }
   void linear_input_gradient(LinearShape shape, View dy, View weight, View dx) override {
     cuda::linear_input_gradient(shape, dy, weight, dx, floats(gemm_scratch(Gemm::input_gradient, shape)), target_);
@@ -42,59 +40,38 @@ class CudaKernels final : public Kernels {
     cuda::linear_weight_gradient(shape, dy, x, dweight, dbias, scratch, target_);
   }
 
-  void bias_residual(Rows rows, std::int64_t hidden, View x, View bias, Dropout dropout, View residual, View y) override {
-    cuda::bias_residual(rows, hidden, x, bias, dropout, residual, y, target_);
-  }
+  void bias_residual(const BiasResidual& op) override { cuda::bias_residual(op, target_); }
   void bias_residual_backward(Rows rows, std::int64_t hidden, View dy, Dropout dropout, View dx, View dbias) override {
-    cuda::bias_residual_backward(rows, hidden, dy, dropout, dx, dbias, floats(bias_residual_scratch(rows, hidden)), target_);
+    const View scratch = floats(bias_residual_scratch(rows, hidden));
+    cuda::bias_residual_backward({rows, hidden, dy, dropout, dx, dbias}, scratch, target_);
   }
 
-  void layer_norm(std::int64_t rows, std::int64_t hidden, View x, View gain, View bias, View y, View mean, View rstd) override {
-    cuda::layer_norm(rows, hidden, x, gain, bias, y, mean, rstd, target_);
-  }
-  void residual_layer_norm(Rows rows, std::int64_t hidden, View x, View linear_bias, Dropout dropout, View residual, View sum,
-                           View gain, View bias, View y, View mean, View rstd) override {
-    cuda::residual_layer_norm(rows, hidden, x, linear_bias, dropout, residual, sum, gain, bias, y, mean, rstd, target_);
-  }
-  void layer_norm_backward(std::int64_t rows, std::int64_t hidden, View dy, View x, View gain, View mean, View rstd,
-                           View dresidual, View dx, View dgain, View dbias) override {
-    const View scratch = floats(layer_norm_scratch(rows, hidden));
-    cuda::layer_norm_backward(rows, hidden, dy, x, gain, mean, rstd, dresidual, dx, dgain, dbias, scratch, target_);
+  void layer_norm(const LayerNorm& op) override { cuda::layer_norm(op, target_); }
+  void residual_layer_norm(const ResidualLayerNorm& op) override { cuda::residual_layer_norm(op, target_); }
+  void layer_norm_backward(const LayerNormBackward& op) override {
+    cuda::layer_norm_backward(op, floats(layer_norm_scratch(op.rows, op.hidden)), target_);
   }
 
   void attention(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum) override {
     cuda::attention(shape, qkv, dropout, out, log_sum, target_);
   }
-  void attention_backward(AttentionShape shape, View dout, View qkv, View out, View log_sum, Dropout dropout,
-                          View dqkv) override {
-    const View scratch = floats(attention_backward_scratch(shape));
-    cuda::attention_backward(shape, dout, qkv, out, log_sum, dropout, dqkv, scratch, target_);
+  void attention_backward(const AttentionBackward& op) override {
+    cuda::attention_backward(op, floats(attention_backward_scratch(op.shape)), target_);
   }
 
-  void embedding(Rows rows, std::int64_t hidden, View tokens, View table, VocabularyRange range, View positions, Dropout dropout,
-                 View y) override {
-    cuda::embedding(rows, hidden, tokens, table, range, positions, dropout, y, target_);
-  }
+  void embedding(const Embedding& op) override { cuda::embedding(op, target_); }
   void dropout(Rows rows, std::int64_t hidden, View x, Dropout dropout, View y) override {
     cuda::dropout(rows, hidden, x, dropout, y, target_);
   }
-  void embedding_backward(Rows rows, std::int64_t hidden, View tokens, View dy, VocabularyRange range, View dtable,
-                          View dpositions) override {
-    const View scratch = take(DType::int32, embedding_scratch(rows));
-    cuda::embedding_backward(rows, hidden, tokens, dy, range, dtable, dpositions, scratch, target_);
+  void embedding_backward(const EmbeddingBackward& op) override {
+    cuda::embedding_backward(op, take(DType::int32, embedding_scratch(op.rows)), target_);
   }
 
   void cross_entropy_maximum(std::int64_t rows, View logits, VocabularyRange range, View maximum) override {
     cuda::cross_entropy_maximum(rows, logits, range, maximum, target_);
   }
-  void cross_entropy_sums(std::int64_t rows, View logits, VocabularyRange range, View targets, View maximum, View sums,
-                          View target_logits) override {
-    cuda::cross_entropy_sums(rows, logits, range, targets, maximum, sums, target_logits, target_);
-  }
-  void cross_entropy_gradient(std::int64_t rows, View logits, VocabularyRange range, View targets, View sums, View target_logits,
-                              float scale, View losses) override {
-    cuda::cross_entropy_gradient(rows, logits, range, targets, sums, target_logits, scale, losses, target_);
-  }
+  void cross_entropy_sums(const CrossEntropySums& op) override { cuda::cross_entropy_sums(op, target_); }
+  void cross_entropy_gradient(const CrossEntropyGradient& op) override { cuda::cross_entropy_gradient(op, target_); }
 
   void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment) override {
     cuda::adamw(step, weight, gradient, first_moment, second_moment, {}, target_);

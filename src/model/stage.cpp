@@ -5,13 +5,20 @@
 namespace trireme::model {
 namespace {
 
-using kernels::DType;
+using spec::Buffer;
+using spec::Owner;
 
-Slot take_slot(kernels::Arena& arena, const Dimensions& dims, const spec::Chunk& chunk) {
-  Slot slot;
-  slot.input = arena.take(DType::fp32, dims.n() * dims.hidden);
-  slot.gradient = arena.take(DType::fp32, dims.n() * dims.hidden);
-  for (int k = 0; k < chunk.layers; ++k) slot.layers.push_back(take_layer_activations(arena, dims));
+/// `shared`: the buffers that all layers have in common.
+Slot take_slot(kernels::Arena& arena, const spec::Sizes& sizes, const spec::Chunk& chunk, const Buffers& shared) {
+  Buffers own;
+  own.take(Owner::slot, false, sizes, arena);
+  Slot slot{.input = own[Buffer::input],
+            .gradient = own[Buffer::gradient],
+            .tokens = own[Buffer::tokens],
+            .targets = own[Buffer::targets],
+            .layers = {},
+            .pass = {}};
+  for (int k = 0; k < chunk.layers; ++k) slot.layers.emplace_back(shared).take(Owner::layer, false, sizes, arena);
   return slot;
 }
 
@@ -23,43 +30,38 @@ bool any_head(const std::vector<spec::Chunk>& chunks) {
 
 Stage::Stage(Environment env, std::vector<spec::Chunk> chunks, StageParameters weights, StageParameters gradients,
              const std::vector<int>& slots, kernels::Arena& arena, kernels::Arena& scratch)
-    : env_(env),
-      chunks_(std::move(chunks)),
-      weights_(std::move(weights)),
-      gradients_(std::move(gradients)),
-      layer_scratch_(take_layer_scratch(scratch, env.dims)) {
+    : env_(env), chunks_(std::move(chunks)), weights_(std::move(weights)), gradients_(std::move(gradients)) {
+  shared_.take(Owner::layer, true, env_.dims.sizes, scratch);
+  if (any_head(chunks_)) shared_.take(Owner::head, true, env_.dims.sizes, scratch);
   for (std::size_t c = 0; c < chunks_.size(); ++c) {
     slots_.emplace_back();
-    for (int k = 0; k < slots[c]; ++k) slots_.back().push_back(take_slot(arena, env_.dims, chunks_[c]));
+    for (int k = 0; k < slots[c]; ++k) slots_.back().push_back(take_slot(arena, env_.dims.sizes, chunks_[c], shared_));
   }
-  if (any_head(chunks_)) head_scratch_ = take_head_scratch(scratch, env_.dims);
 }
 
-void Stage::run_layers(int c, Slot& slot, const Microbatch& microbatch, bool training) {
+void Stage::run_layers(int c, Slot& slot, Pass pass) {
   const spec::Chunk& chunk = chunks_[c];
-  slot.pass = {microbatch.first_sample, training};
-  slot.tokens = microbatch.inputs;
+  slot.pass = pass;
   if (chunk.embedding) embedding_forward(env_, weights_, slot.tokens, slot.pass, slot.input);
   View x = slot.input;
   for (int k = 0; k < chunk.layers; ++k) {
     const int layer = chunk.first_layer + k;
-    layer_forward(env_, layer, weights_.layers[layer], x, slot.pass, slot.layers[k], layer_scratch_);
-    x = slot.layers[k].output;
+    layer_forward(env_, layer, weights_.layers[layer], x, slot.pass, slot.layers[k]);
+    x = slot.layers[k][Buffer::output];
   }
 }
 
-double Stage::forward(int c, int index, const Microbatch& microbatch, float loss_scale) {
+double Stage::forward(int c, int index, std::uint64_t first_sample, float loss_scale) {
   Slot& slot = slots_[c][index];
-  run_layers(c, slot, microbatch, true);
+  run_layers(c, slot, {first_sample, true});
   if (!chunks_[c].head) return 0;
-  return head_loss_and_gradient(env_, weights_, gradients_, slot.output(), microbatch.targets, loss_scale, head_scratch_,
-                                slot.gradient);
+  return head_loss_and_gradient(env_, weights_, gradients_, slot.output(), slot.targets, loss_scale, shared_, slot.gradient);
 }
 
-double Stage::evaluate(int c, int index, const Microbatch& microbatch) {
+double Stage::evaluate(int c, int index, std::uint64_t first_sample) {
   Slot& slot = slots_[c][index];
-  run_layers(c, slot, microbatch, false);
-  return chunks_[c].head ? head_loss(env_, weights_, slot.output(), microbatch.targets, head_scratch_) : 0;
+  run_layers(c, slot, {first_sample, false});
+  return chunks_[c].head ? head_loss(env_, weights_, slot.output(), slot.targets, shared_) : 0;
 }
 
 void Stage::backward(int c, int index, const std::function<void(int)>& layer_done) {
@@ -68,9 +70,8 @@ void Stage::backward(int c, int index, const std::function<void(int)>& layer_don
   if (chunk.head) layer_done(chunk.first_layer + chunk.layers);
   for (int k = chunk.layers - 1; k >= 0; --k) {
     const int layer = chunk.first_layer + k;
-    const View x = k > 0 ? slot.layers[k - 1].output : slot.input;
-    layer_backward(env_, layer, weights_.layers[layer], gradients_.layers[layer], x, slot.pass, slot.layers[k], layer_scratch_,
-                   slot.gradient);
+    const View x = k > 0 ? slot.layers[k - 1][Buffer::output] : slot.input;
+    layer_backward(env_, layer, weights_.layers[layer], gradients_.layers[layer], x, slot.pass, slot.layers[k], slot.gradient);
     layer_done(layer);
   }
   if (!chunk.embedding) return;

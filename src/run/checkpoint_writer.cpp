@@ -109,7 +109,7 @@ std::vector<store::TensorPart> CheckpointWriter::take_parts() {
         const View copy = snapshot_.slice(at, elements);
         device_.copy(copy, values);
         values = copy;
-        at += base::round_up(elements, base::buffer_alignment / 4);
+        at += base::aligned_count(values.type, elements);
       }
       const spec::Parameter& parameter = state_.table.parameter(*row);
       parts.push_back({quantity, parameter.name, parameter.shape, row->slice.start, row->slice.count, values.fp32()});

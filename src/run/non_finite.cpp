@@ -14,21 +14,9 @@ using kernels::View;
 
 constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
 
-struct Named {
-  const char* name;
-  View values;
-};
-
-/// What a layer's forward pass forms, in this order, under the parameters' words.
-std::vector<Named> tensors_of(const model::LayerActivations& act) {
-  return {{"norm1", act.norm1},
-          {"attention.qkv", act.qkv},
-          {"attention", act.attention},
-          {"attention.output and residual", act.middle},
-          {"norm2", act.norm2},
-          {"mlp.up", act.up},
-          {"mlp.up after GELU", act.gelu},
-          {"mlp.down and residual", act.output}};
+/// What a layer's forward pass forms of each token and leaves.
+bool is_searched(const spec::BufferFacts& facts) {
+  return facts.owner == spec::Owner::layer && facts.row_a_token && !is_shared(facts.life);
 }
 
 std::string rank_text(grid::Grid& grid) {
@@ -154,8 +142,9 @@ void Search::after_forward(int c, int index, int microbatch, double loss) {
   if (chunk.embedding) look({microbatch, forward, -1, 0}, "output", slot.input, true);
   for (int k = 0; k < chunk.layers; ++k) {
     int tensor = 0;
-    for (const Named& one : tensors_of(slot.layers[k]))
-      look({microbatch, forward, chunk.first_layer + k, tensor++}, one.name, one.values, true);
+    for (const spec::BufferFacts& facts : spec::buffers())
+      if (is_searched(facts))
+        look({microbatch, forward, chunk.first_layer + k, tensor++}, std::string(facts.name), slot.layers[k][facts.buffer], true);
   }
   if (!chunk.head) return;
   const Place place{microbatch, forward, layers_, 0};

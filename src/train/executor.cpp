@@ -35,14 +35,9 @@ Program make_program(schedule::Schedule schedule, const std::vector<schedule::Ch
   return program;
 }
 
-PipelineExecutor::PipelineExecutor(Parts parts, std::int64_t tokens, kernels::Arena& arena)
+PipelineExecutor::PipelineExecutor(Parts parts, std::int64_t tokens)
     : parts_(std::move(parts)), inputs_(tokens), targets_(tokens) {
-  for (int c = 0; c < parts_.stage.chunk_count(); ++c) {
-    slots_.emplace_back();
-    for (int k = 0; k < parts_.stage.slot_count(c); ++k)
-      slots_.back().push_back(
-          {{}, {}, {}, {}, arena.take(kernels::DType::int32, tokens), arena.take(kernels::DType::int32, tokens)});
-  }
+  for (int c = 0; c < parts_.stage.chunk_count(); ++c) slots_.emplace_back(parts_.stage.slot_count(c));
 }
 
 double PipelineExecutor::train(const Program& program, Batches& batches, std::int64_t step, float loss_scale, Probe* probe) {
@@ -111,15 +106,15 @@ double PipelineExecutor::forward(const Run& run, const Action& action) {
   if (chunk.embedding || chunk.head) {
     const grid::Activity::Scope scope(parts_.activity, Work::data, subject(action));
     run.batches.load(run.step, action.microbatch, inputs_.data(), targets_.data());
-    parts_.device.upload(state.inputs, inputs_.data());
-    parts_.device.upload(state.targets, targets_.data());
+    const model::Slot& slot = parts_.stage.slot(action.chunk, index);
+    parts_.device.upload(slot.tokens, inputs_.data());
+    parts_.device.upload(slot.targets, targets_.data());
   }
   const auto first = static_cast<std::uint64_t>(run.batches.first_sample(run.step, action.microbatch));
-  const model::Microbatch microbatch{first, state.inputs, state.targets};
   if (run.training) peak_alive_ = std::max(peak_alive_, ++alive_);
   const grid::Activity::Scope scope(parts_.activity, run.training ? Work::forward : Work::evaluation, subject(action));
-  const double loss = run.training ? parts_.stage.forward(action.chunk, index, microbatch, run.loss_scale)
-                                   : parts_.stage.evaluate(action.chunk, index, microbatch);
+  const double loss = run.training ? parts_.stage.forward(action.chunk, index, first, run.loss_scale)
+                                   : parts_.stage.evaluate(action.chunk, index, first);
   if (run.probe) run.probe->after_forward(action.chunk, index, action.microbatch, loss);
   return loss;
 }

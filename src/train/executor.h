@@ -44,8 +44,8 @@ class PipelineExecutor {
     grid::Activity& activity;
     std::function<void()> optimizer_step;  // what Act::optimizer_step does
   };
-  /// Token memory for every slot of the stage from `arena`; [s, b] int32.
-  PipelineExecutor(Parts parts, std::int64_t tokens, kernels::Arena& arena);
+  /// `tokens` of a microbatch: s b.
+  PipelineExecutor(Parts parts, std::int64_t tokens);
 
   /// One step, forward and backward, loss scaled by loss_scale before the backward pass. Returns the sum of losses over this
   /// pipeline's targets, in nats, on the last stage, 0 elsewhere. Every rank calls it.
@@ -64,7 +64,6 @@ class PipelineExecutor {
   };
   struct SlotState {
     InFlight input_received, output_sent, gradient_received, gradient_sent;
-    kernels::View inputs, targets;  // [s, b] int32
   };
   struct Run;
 
@@ -76,8 +75,8 @@ class PipelineExecutor {
   int slot_of(int chunk, int microbatch) const { return microbatch % parts_.stage.slot_count(chunk); }
 
   Parts parts_;
-  std::vector<std::vector<SlotState>> slots_;  // [v][slots]
-  std::vector<std::int32_t> inputs_, targets_;
+  std::vector<std::vector<SlotState>> slots_;   // [v][slots]
+  std::vector<std::int32_t> inputs_, targets_;  // [s, b], on their way to a slot
   int alive_ = 0, peak_alive_ = 0;
 };
 

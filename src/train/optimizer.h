@@ -18,9 +18,9 @@ class Optimizer {
  public:
   /// Takes two moments a parameter from `arena`.
   Optimizer(const config::Optimizer& settings, const spec::LocalTable& table, kernels::Kernels& kernels, kernels::Arena& arena);
-  /// One update of `weights` in step `step` >= 0 with gradients times gradient_scale.
   kernels::View first_moment() const { return first_moment_; }
   kernels::View second_moment() const { return second_moment_; }
+  /// One update of `weights` in step `step` >= 0 with gradients times gradient_scale.
   void update(std::int64_t step, double gradient_scale, kernels::View weights, kernels::View gradients);
 
  private:

@@ -13,7 +13,8 @@
 namespace trireme::train {
 namespace {
 
-using kernels::DType;
+using spec::MemoryClass;
+using spec::State;
 
 std::vector<schedule::Channel> channels_of(const config::Config& config, int ranks) {
   return derive_messages(make_schedule(config, config.batch.global, ranks)).channels;
@@ -39,7 +40,7 @@ Batches make_batches(const config::Config& config, const data::TokenSource& sour
 
 model::Environment environment(const config::Config& config, kernels::Kernels& kernels, grid::Grid& grid) {
   return {.kernels = kernels,
-          .tensor = grid.tensor(),
+          .region = model::Region(grid.tensor()),
           .progress = grid.world().progress(),
           .dims = model::make_dimensions(config.model, config.batch.micro, grid.shape().tensor, grid.at().tensor),
           .dropout = static_cast<float>(config.model.dropout),
@@ -55,11 +56,17 @@ model::StageParameters gradient_views(const spec::LocalTable& table, kernels::Vi
 
 /// The output layer's own gradient where one stage holds both ends of the tied embedding; else nothing.
 kernels::View take_output_gradient(const spec::LocalTable& table, const spec::StageMap& map, kernels::Arena& arena) {
-  return map.stages == 1 ? arena.take(DType::fp32, table.find(spec::token_embedding)->elements) : kernels::View{};
+  return map.stages == 1 ? arena.take(type_of(State::gradient), tied_elements(table)) : kernels::View{};
+}
+
+/// The arena of a class of memory, as large as predicted.
+kernels::Arena arena_of(kernels::Device& device, const spec::StageMemory& predicted, MemoryClass memory) {
+  return {device, std::string(name_of(memory)), predicted[memory]};
 }
 
 kernels::View take_snapshot(std::int64_t bytes, kernels::Arena& arena) {
-  return bytes > 0 ? arena.take(DType::fp32, bytes / bytes_of(DType::fp32)) : kernels::View{};
+  const base::DType type = type_of(State::weight);  // and of all else that is stored
+  return bytes > 0 ? arena.take(type, bytes / bytes_of(type)) : kernels::View{};
 }
 
 }  // namespace
@@ -84,16 +91,16 @@ Trainer::Trainer(const config::Config& config, int threads, grid::World& world, 
       private_before_arenas_(private_memory()),
       table_(spec::make_local_table(config.model, map_, grid_.at().pipeline, grid_.shape().tensor, grid_.at().tensor)),
       predicted_(predict_memory(config, map_, world.size())[grid_.at().pipeline]),
-      parameters_(*device_, "parameters", predicted_.bytes[0]),
-      gradients_(*device_, "gradients", predicted_.bytes[1]),
-      optimizer_state_(*device_, "optimizer", predicted_.bytes[2]),
-      activations_(*device_, "activations", predicted_.bytes[3]),
-      scratch_(*device_, "scratch", predicted_.bytes[4]),
-      snapshots_(*device_, "snapshot", predicted_.bytes[5]),
-      weights_(parameters_.take(DType::fp32, table_.elements)),
-      gradient_(gradients_.take(DType::fp32, table_.elements)),
+      parameters_(arena_of(*device_, predicted_, MemoryClass::parameters)),
+      gradients_(arena_of(*device_, predicted_, MemoryClass::gradients)),
+      optimizer_state_(arena_of(*device_, predicted_, MemoryClass::optimizer)),
+      activations_(arena_of(*device_, predicted_, MemoryClass::activations)),
+      scratch_(arena_of(*device_, predicted_, MemoryClass::scratch)),
+      snapshots_(arena_of(*device_, predicted_, MemoryClass::snapshot)),
+      weights_(parameters_.take(type_of(State::weight), table_.elements)),
+      gradient_(gradients_.take(type_of(State::gradient), table_.elements)),
       output_gradient_(take_output_gradient(table_, map_, gradients_)),
-      snapshot_(take_snapshot(predicted_.bytes[5], snapshots_)),
+      snapshot_(take_snapshot(predicted_[MemoryClass::snapshot], snapshots_)),
       stage_(environment(config, *kernels_, grid_), map_.of_stage[grid_.at().pipeline],
              model::parameter_views(table_, weights_, static_cast<int>(config.model.layers)),
              gradient_views(table_, gradient_, output_gradient_, static_cast<int>(config.model.layers)),
@@ -103,7 +110,7 @@ Trainer::Trainer(const config::Config& config, int threads, grid::World& world, 
       optimizer_(config.optimizer, table_, *kernels_, optimizer_state_),
       batches_(make_batches(config, *sources_.training, grid_, config.batch.global, config.data.shuffle)),
       executor_({stage_, grid_, *device_, reducer_, world.activity(), [this] { finish_step(current_); }},
-                config.model.sequence * config.batch.micro, activations_),
+                config.model.sequence * config.batch.micro),
       loss_slots_(grid_.shape().data) {
   if (sources_.validation)
     held_out_.emplace(make_batches(config, *sources_.validation, grid_, config.run.evaluate_samples, true));

@@ -133,19 +133,21 @@ void launch_gradients(AttentionShape shape, const AttentionGradient<T>& p, const
 
 std::int64_t attention_backward_scratch(AttentionShape shape) { return shape.rows.count() * shape.heads; }
 
-void attention_backward(AttentionShape shape, View dout, View qkv, View out, View log_sum, Dropout dropout, View dqkv,
-                        View scratch, const Target& target) {
-  const std::int64_t rows = shape.rows.count() * shape.heads, size = rows * shape.head_size;
+void attention_backward(const Kernels::AttentionBackward& op, View scratch, const Target& target) {
+  const std::int64_t rows = op.shape.rows.count() * op.shape.heads, size = rows * op.shape.head_size;
   if (rows == 0) return;
-  with_type(qkv.type, [&](auto zero) {
+  with_type(op.qkv.type, [&](auto zero) {
     using T = decltype(zero);
-    const AttentionGradient<T> p{
-        attention_input<T>(shape, qkv, dropout), elements<T>(dout, size),        elements<T>(out, size),
-        elements<float>(log_sum, rows),          elements<float>(scratch, rows), elements<T>(dqkv, 3 * size)};
+    const AttentionGradient<T> p{.in = attention_input<T>(op.shape, op.qkv, op.dropout),
+                                 .dout = elements<T>(op.dout, size),
+                                 .out = elements<T>(op.out, size),
+                                 .log_sum = elements<float>(op.log_sum, rows),
+                                 .delta = elements<float>(scratch, rows),
+                                 .dqkv = elements<T>(op.dqkv, 3 * size)};
     if constexpr (std::is_same_v<T, float>)
-      launch_fp32(shape, p, target);
+      launch_fp32(op.shape, p, target);
     else
-      launch_gradients(shape, p, target);
+      launch_gradients(op.shape, p, target);
   });
 }
 

@@ -114,20 +114,24 @@ void run(Product<T> p, Split split, View scratch, const Target& target) {
   launch_sum<T>(p.row_sums, count, sums, target);
 }
 
-/// y [rows, out] = x W^T + bias, and what `set` makes of its epilogue
+struct Forward {
+  LinearShape shape;
+  View x, weight, bias, y;
+};
+
+/// y [rows, out] = x W^T + bias, and what `form` and `set` make of its epilogue
 template <class Set>
-void run_forward(LinearShape shape, Form form, View x, View weight, View bias, View y, View scratch, const Target& target,
-                 const Set& set) {
-  const auto [rows, in, out] = shape;
+void run_forward(const Forward& op, Form form, View scratch, const Target& target, const Set& set) {
+  const auto [rows, in, out] = op.shape;
   if (rows == 0) return;
-  with_type(x.type, [&, n = rows, k = in, columns = out](auto zero) {
+  with_type(op.x.type, [&, n = rows, k = in, columns = out](auto zero) {
     using T = decltype(zero);
-    Product<T> p = product_of<T>(elements<T>(x, n * k), k, elements<T>(weight, columns * k), k, n, columns, k);
+    Product<T> p = product_of<T>(elements<T>(op.x, n * k), k, elements<T>(op.weight, columns * k), k, n, columns, k);
     p.epilogue.form = form;
-    if (bias) p.epilogue.bias = elements<T>(bias, columns);
-    p.epilogue.y = elements<T>(y, n * columns);
+    if (op.bias) p.epilogue.bias = elements<T>(op.bias, columns);
+    p.epilogue.y = elements<T>(op.y, n * columns);
     set(p.epilogue);
-    run<T, false, false>(p, split_of(Gemm::forward, shape), scratch, target);
+    run<T, false, false>(p, split_of(Gemm::forward, op.shape), scratch, target);
   });
 }
 
@@ -159,20 +163,19 @@ cost::Cost gemm_cost(Gemm product, LinearShape shape, cost::Cost declared) {
 }
 
 void linear(LinearShape shape, View x, View weight, View bias, View y, View scratch, const Target& target) {
-  run_forward(shape, Form::plain, x, weight, bias, y, scratch, target, [](auto&) {});
+  run_forward({shape, x, weight, bias, y}, Form::plain, scratch, target, [](auto&) {});
 }
 
-void linear_gelu(LinearShape shape, View x, View weight, View bias, View pre, View y, View scratch, const Target& target) {
-  run_forward(shape, Form::gelu, x, weight, bias, y, scratch, target,
-              [&]<class T>(Epilogue<T>& p) { p.pre = elements<T>(pre, shape.rows * shape.out); });
+void linear_gelu(const LinearGelu& op, View scratch, const Target& target) {
+  run_forward({op.shape, op.x, op.weight, op.bias, op.y}, Form::gelu, scratch, target,
+              [&]<class T>(Epilogue<T>& p) { p.pre = elements<T>(op.pre, op.shape.rows * op.shape.out); });
 }
 
-void linear_residual(LinearShape shape, Rows rows, View x, View weight, View bias, Dropout dropout, View residual, View y,
-                     View scratch, const Target& target) {
-  if (rows.count() != shape.rows) throw std::logic_error("linear_residual: other rows than the shape's");
-  run_forward(shape, Form::residual, x, weight, bias, y, scratch, target, [&]<class T>(Epilogue<T>& p) {
-    p.before = elements<T>(residual, shape.rows * shape.out);
-    p.masks = masks_of(rows, dropout);
+void linear_residual(const Kernels::LinearResidual& op, View scratch, const Target& target) {
+  if (op.rows.count() != op.shape.rows) throw std::logic_error("linear_residual: other rows than the shape's");
+  run_forward({op.shape, op.x, op.weight, op.bias, op.y}, Form::residual, scratch, target, [&]<class T>(Epilogue<T>& p) {
+    p.before = elements<T>(op.residual, op.shape.rows * op.shape.out);
+    p.masks = masks_of(op.rows, op.dropout);
   });
 }
 

@@ -92,41 +92,39 @@ void launch_norm(const NormRows<T>& p, std::int64_t rows, const Target& target) 
 }
 
 template <class T>
-void set_norm(NormRows<T>& p, std::int64_t rows, std::int64_t hidden, View gain, View bias, View y, View mean, View rstd) {
-  p.gain = elements<T>(gain, hidden);
-  p.bias = elements<T>(bias, hidden);
-  p.y = elements<T>(y, rows * hidden);
-  p.mean = elements<float>(mean, rows);
-  p.rstd = elements<float>(rstd, rows);
-  p.inverse_hidden = 1 / static_cast<float>(hidden);
-  p.hidden = narrow(hidden);
+void set_norm(NormRows<T>& p, const Kernels::LayerNorm& op) {
+  p.gain = elements<T>(op.gain, op.hidden);
+  p.bias = elements<T>(op.bias, op.hidden);
+  p.y = elements<T>(op.y, op.rows * op.hidden);
+  p.mean = elements<float>(op.mean, op.rows);
+  p.rstd = elements<float>(op.rstd, op.rows);
+  p.inverse_hidden = 1 / static_cast<float>(op.hidden);
+  p.hidden = narrow(op.hidden);
 }
 
 }  // namespace
 
-void layer_norm(std::int64_t rows, std::int64_t hidden, View x, View gain, View bias, View y, View mean, View rstd,
-                const Target& target) {
-  check_hidden(hidden);
-  with_type(x.type, [&](auto zero) {
+void layer_norm(const Kernels::LayerNorm& op, const Target& target) {
+  check_hidden(op.hidden);
+  with_type(op.x.type, [&](auto zero) {
     using T = decltype(zero);
     NormRows<T> p{};
-    p.in.x = elements<T>(x, rows * hidden);
-    set_norm(p, rows, hidden, gain, bias, y, mean, rstd);
-    launch_norm<T, false>(p, rows, target);
+    p.in.x = elements<T>(op.x, op.rows * op.hidden);
+    set_norm(p, op);
+    launch_norm<T, false>(p, op.rows, target);
   });
 }
 
-void residual_layer_norm(Rows rows, std::int64_t hidden, View x, View linear_bias, Dropout dropout, View residual, View sum,
-                         View gain, View bias, View y, View mean, View rstd, const Target& target) {
-  check_hidden(hidden);
-  const std::int64_t n = rows.count();
-  with_type(x.type, [&](auto zero) {
+void residual_layer_norm(const Kernels::ResidualLayerNorm& op, const Target& target) {
+  check_hidden(op.hidden);
+  const std::int64_t n = op.rows.count(), hidden = op.hidden;
+  with_type(op.x.type, [&](auto zero) {
     using T = decltype(zero);
     NormRows<T> p{};
-    p.in = {elements<T>(x, n * hidden), elements<T>(linear_bias, hidden), elements<T>(residual, n * hidden), narrow(hidden),
-            masks_of(rows, dropout)};
-    p.sum = elements<T>(sum, n * hidden);
-    set_norm(p, n, hidden, gain, bias, y, mean, rstd);
+    p.in = {elements<T>(op.x, n * hidden), elements<T>(op.linear_bias, hidden), elements<T>(op.residual, n * hidden),
+            narrow(hidden), masks_of(op.rows, op.dropout)};
+    p.sum = elements<T>(op.sum, n * hidden);
+    set_norm(p, {n, hidden, op.sum, op.gain, op.bias, op.y, op.mean, op.rstd});
     launch_norm<T, true>(p, n, target);
   });
 }

@@ -163,27 +163,27 @@ cost::Cost layer_norm_backward_cost(std::int64_t rows, std::int64_t hidden, std:
   return once + parts + (hidden > longest_summed_by_rows ? cost::moves(2 * rows * hidden, 2 * rows, width) : cost::Cost{});
 }
 
-void layer_norm_backward(std::int64_t rows, std::int64_t hidden, View dy, View x, View gain, View mean, View rstd, View dresidual,
-                         View dx, View dgain, View dbias, View scratch, const Target& target) {
+void layer_norm_backward(const Kernels::LayerNormBackward& op, View scratch, const Target& target) {
+  const std::int64_t rows = op.rows, hidden = op.hidden;
   if (rows == 0) return;
   auto* parts = elements<float>(scratch, layer_norm_scratch(rows, hidden));
-  with_type(x.type, [&](auto zero) {
+  with_type(op.x.type, [&](auto zero) {
     using T = decltype(zero);
     GradientRows<T> p{};
-    p.dy = elements<T>(dy, rows * hidden);
-    p.x = elements<T>(x, rows * hidden);
-    p.gain = elements<T>(gain, hidden);
-    if (dresidual) p.dresidual = elements<T>(dresidual, rows * hidden);
-    p.mean = elements<float>(mean, rows);
-    p.rstd = elements<float>(rstd, rows);
-    p.dx = elements<T>(dx, rows * hidden);
+    p.dy = elements<T>(op.dy, rows * hidden);
+    p.x = elements<T>(op.x, rows * hidden);
+    p.gain = elements<T>(op.gain, hidden);
+    if (op.dresidual) p.dresidual = elements<T>(op.dresidual, rows * hidden);
+    p.mean = elements<float>(op.mean, rows);
+    p.rstd = elements<float>(op.rstd, rows);
+    p.dx = elements<T>(op.dx, rows * hidden);
     p.parts = parts;
     p.rows = rows;
     p.inverse_hidden = 1 / static_cast<float>(hidden);
     p.hidden = narrow(hidden);
     launch_gradient(p, target);
   });
-  launch_fold(parts, gradient_parts(rows, hidden), hidden, elements<float>(dgain, hidden), elements<float>(dbias, hidden),
+  launch_fold(parts, gradient_parts(rows, hidden), hidden, elements<float>(op.dgain, hidden), elements<float>(op.dbias, hidden),
               target);
 }
 

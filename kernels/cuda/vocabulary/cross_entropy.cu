@@ -129,24 +129,23 @@ void cross_entropy_maximum(std::int64_t rows, View logits, VocabularyRange range
   });
 }
 
-void cross_entropy_sums(std::int64_t rows, View logits, VocabularyRange range, View targets, View maximum, View sums,
-                        View target_logits, const Target& target) {
-  auto *total = elements<float>(sums, rows), *of_target = elements<float>(target_logits, rows);
-  with_rows(rows, logits, range, [&]<class T>(LogitRows<T> p, auto aligned, dim3 grid, dim3 block) {
-    p.targets = elements<std::int32_t>(targets, rows);
-    p.maximum = elements<float>(maximum, rows);
+void cross_entropy_sums(const Kernels::CrossEntropySums& op, const Target& target) {
+  auto *total = elements<float>(op.sums, op.rows), *of_target = elements<float>(op.target_logits, op.rows);
+  with_rows(op.rows, op.logits, op.range, [&]<class T>(LogitRows<T> p, auto aligned, dim3 grid, dim3 block) {
+    p.targets = elements<std::int32_t>(op.targets, op.rows);
+    p.maximum = elements<float>(op.maximum, op.rows);
     TRIREME_LAUNCH((exponential_rows<T, decltype(aligned)::value>), grid, block, 0, target.stream, p, total, of_target);
   });
 }
 
-void cross_entropy_gradient(std::int64_t rows, View logits, VocabularyRange range, View targets, View sums, View target_logits,
-                            float scale, View losses, const Target& target) {
-  const float* of_target = elements<float>(target_logits, rows);
-  auto* loss = elements<float>(losses, rows);
-  with_rows(rows, logits, range, [&]<class T>(LogitRows<T> p, auto aligned, dim3 grid, dim3 block) {
-    p.targets = elements<std::int32_t>(targets, rows);
-    p.sums = elements<float>(sums, rows);
-    TRIREME_LAUNCH((logit_gradient_rows<T, decltype(aligned)::value>), grid, block, 0, target.stream, p, of_target, scale, loss);
+void cross_entropy_gradient(const Kernels::CrossEntropyGradient& op, const Target& target) {
+  const float* of_target = elements<float>(op.target_logits, op.rows);
+  auto* loss = elements<float>(op.losses, op.rows);
+  with_rows(op.rows, op.logits, op.range, [&]<class T>(LogitRows<T> p, auto aligned, dim3 grid, dim3 block) {
+    p.targets = elements<std::int32_t>(op.targets, op.rows);
+    p.sums = elements<float>(op.sums, op.rows);
+    TRIREME_LAUNCH((logit_gradient_rows<T, decltype(aligned)::value>), grid, block, 0, target.stream, p, of_target, op.scale,
+                   loss);
   });
 }
 

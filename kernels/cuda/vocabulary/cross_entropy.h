@@ -11,10 +11,8 @@ namespace trireme::kernels::cuda {
 void cross_entropy_maximum(std::int64_t rows, View logits, VocabularyRange range, View maximum, const Target& target);
 
 /// sums are of the exponentials before they are rounded to the type of the logits.
-void cross_entropy_sums(std::int64_t rows, View logits, VocabularyRange range, View targets, View maximum, View sums,
-                        View target_logits, const Target& target);
+void cross_entropy_sums(const Kernels::CrossEntropySums& op, const Target& target);
 
-void cross_entropy_gradient(std::int64_t rows, View logits, VocabularyRange range, View targets, View sums, View target_logits,
-                            float scale, View losses, const Target& target);
+void cross_entropy_gradient(const Kernels::CrossEntropyGradient& op, const Target& target);
 
 }  // namespace trireme::kernels::cuda

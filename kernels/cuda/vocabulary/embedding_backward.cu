@@ -101,26 +101,26 @@ cost::Cost embedding_backward_cost(Rows rows, std::int64_t hidden, std::int64_t 
   return of_table + (with_positions ? cost::moves(n * hidden, 2 * rows.sequence * hidden, width) : cost::Cost{});
 }
 
-void embedding_backward(Rows rows, std::int64_t hidden, View tokens, View dy, VocabularyRange range, View dtable, View dpositions,
-                        View scratch, const Target& target) {
-  const std::int64_t n = rows.count();
+void embedding_backward(const Kernels::EmbeddingBackward& op, View scratch, const Target& target) {
+  const std::int64_t n = op.rows.count(), hidden = op.hidden;
   if (n == 0) return;
-  const std::int32_t* token = elements<std::int32_t>(tokens, n);
-  auto* sorted = reinterpret_cast<uint2*>(elements<std::int32_t>(scratch, embedding_scratch(rows)));
-  auto* to_table = elements<float>(dtable, range.rows * hidden);
-  float* to_positions = dpositions ? elements<float>(dpositions, rows.sequence * hidden) : nullptr;
-  TRIREME_LAUNCH(sort_tokens, dim3(blocks_of(n, threads)), dim3(threads), 0, target.stream, token, n, range, sorted);
-  with_type(dy.type, [&](auto zero) {
+  const std::int32_t* token = elements<std::int32_t>(op.tokens, n);
+  auto* sorted = reinterpret_cast<uint2*>(elements<std::int32_t>(scratch, embedding_scratch(op.rows)));
+  auto* to_table = elements<float>(op.dtable, op.range.rows * hidden);
+  float* to_positions = op.dpositions ? elements<float>(op.dpositions, op.rows.sequence * hidden) : nullptr;
+  TRIREME_LAUNCH(sort_tokens, dim3(blocks_of(n, threads)), dim3(threads), 0, target.stream, token, n, op.range, sorted);
+  with_type(op.dy.type, [&](auto zero) {
     using T = decltype(zero);
-    const T* from = elements<T>(dy, n * hidden);
+    const T* from = elements<T>(op.dy, n * hidden);
     const unsigned slices = blocks_of(hidden, threads * Piece<T>::size);
-    const int columns = narrow(hidden), batch = narrow(rows.batch);
+    const dim3 of_tokens(grid_size(n), slices), of_positions(grid_size(op.rows.sequence), slices);
+    const int columns = narrow(hidden), batch = narrow(op.rows.batch);
     with_flag(hidden % Piece<T>::size == 0 && aligned16(from, to_table, to_positions), [&](auto aligned) {
-      TRIREME_LAUNCH((token_rows<T, decltype(aligned)::value>), dim3(grid_size(n), slices), dim3(threads), 0, target.stream,
-                     sorted, narrow(n), from, columns, to_table);
+      TRIREME_LAUNCH((token_rows<T, decltype(aligned)::value>), of_tokens, dim3(threads), 0, target.stream, sorted, narrow(n),
+                     from, columns, to_table);
       if (to_positions != nullptr)
-        TRIREME_LAUNCH((position_rows<T, decltype(aligned)::value>), dim3(grid_size(rows.sequence), slices), dim3(threads), 0,
-                       target.stream, batch, from, columns, to_positions);
+        TRIREME_LAUNCH((position_rows<T, decltype(aligned)::value>), of_positions, dim3(threads), 0, target.stream, batch, from,
+                       columns, to_positions);
     });
   });
 }

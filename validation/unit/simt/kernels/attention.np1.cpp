@@ -72,7 +72,8 @@ TEST_P(SimtAttention, NoPositions) {  // a GPU takes no grid without blocks
   for (const kernels::DType type : {kernels::DType::bf16, kernels::DType::fp32}) {
     const View none{nullptr, 0, type};
     kernels::cuda::attention({{0, 2, 0}, 2, 64, 0}, none, {}, none, {}, null_stream);
-    kernels::cuda::attention_backward({{0, 2, 0}, 2, 64, 0}, none, none, none, {}, {}, none, {}, null_stream);
+    kernels::cuda::attention_backward(
+        {.shape = {{0, 2, 0}, 2, 64, 0}, .dout = none, .qkv = none, .out = none, .log_sum = {}, .dqkv = none}, {}, null_stream);
   }
   EXPECT_EQ(counters().launches, 0u);
 }

@@ -71,8 +71,10 @@ TEST_P(SimtAttentionBackward, Refused) {
   Tensor<bf16> memory(4 * 64);
   Tensor<float> row(1);
   const View all = memory, qkv = {static_cast<bf16*>(all.data) + 1, 3 * 64, all.type};
-  EXPECT_THROW(kernels::cuda::attention_backward({{1, 1, 0}, 1, 64, 0}, all, qkv, all, row, {}, all, row, null_stream),
-               std::invalid_argument);
+  EXPECT_THROW(
+      kernels::cuda::attention_backward(
+          {.shape = {{1, 1, 0}, 1, 64, 0}, .dout = all, .qkv = qkv, .out = all, .log_sum = row, .dqkv = all}, row, null_stream),
+      std::invalid_argument);
   EXPECT_EQ(counters().launches, 0u);
 }
 

@@ -76,7 +76,9 @@ struct AttentionCase {
   void run() {
     Tensor<T> qkv(qkv_values), dout(dout_values);
     Tensor<float> scratch(kernels::cuda::attention_backward_scratch(shape));
-    kernels::cuda::attention_backward(shape, dout, qkv, out, log_sum, dropout, dqkv, scratch, null_stream);
+    kernels::cuda::attention_backward(
+        {.shape = shape, .dout = dout, .qkv = qkv, .out = out, .log_sum = log_sum, .dropout = dropout, .dqkv = dqkv}, scratch,
+        null_stream);
   }
 
  private:

@@ -64,11 +64,26 @@ TEST_P(SimtCrossEntropy, PaddingAlone) {
   Tensor<float> maximum(2), all_maximum(Reals(2, 1)), sums(2), of_targets(2), losses(2), all_sums(Reals(2, 5));
   kernels::cuda::cross_entropy_maximum(2, logits, range, maximum, null_stream);
   EXPECT_EQ(maximum.reals(), Reals(2, -INFINITY));
-  kernels::cuda::cross_entropy_sums(2, logits, range, target_view, all_maximum, sums, of_targets, null_stream);
+  kernels::cuda::cross_entropy_sums({.rows = 2,
+                                     .logits = logits,
+                                     .range = range,
+                                     .targets = target_view,
+                                     .maximum = all_maximum,
+                                     .sums = sums,
+                                     .target_logits = of_targets},
+                                    null_stream);
   EXPECT_EQ(sums.reals(), Reals(2, 0));
   EXPECT_EQ(of_targets.reals(), Reals(2, 0));
   EXPECT_EQ(logits.reals(), Reals(80, 0));
-  kernels::cuda::cross_entropy_gradient(2, logits, range, target_view, all_sums, of_targets, 1, losses, null_stream);
+  kernels::cuda::cross_entropy_gradient({.rows = 2,
+                                         .logits = logits,
+                                         .range = range,
+                                         .targets = target_view,
+                                         .sums = all_sums,
+                                         .target_logits = of_targets,
+                                         .scale = 1,
+                                         .losses = losses},
+                                        null_stream);
   EXPECT_EQ(logits.reals(), Reals(80, 0));
 }
 
@@ -80,7 +95,14 @@ TEST_P(SimtCrossEntropy, RangeWithoutMemory) {
   Tensor<float> maximum(2), sums(2), of_targets(2);
   kernels::cuda::cross_entropy_maximum(2, logits, range, maximum, null_stream);
   EXPECT_EQ(maximum.reals(), Reals(2, -INFINITY));
-  kernels::cuda::cross_entropy_sums(2, logits, range, target_view, maximum, sums, of_targets, null_stream);
+  kernels::cuda::cross_entropy_sums({.rows = 2,
+                                     .logits = logits,
+                                     .range = range,
+                                     .targets = target_view,
+                                     .maximum = maximum,
+                                     .sums = sums,
+                                     .target_logits = of_targets},
+                                    null_stream);
   EXPECT_EQ(sums.reals(), Reals(2, 0));
   EXPECT_EQ(of_targets.reals(), Reals(2, 0));
 }
@@ -92,8 +114,23 @@ TEST_P(SimtCrossEntropy, NonFinite) {
   DeviceBuffer<std::int32_t> targets(Tokens{2, 0});
   const View target_view{targets.data(), 2, kernels::DType::int32};
   kernels::cuda::cross_entropy_maximum(2, logits, range, maximum, null_stream);
-  kernels::cuda::cross_entropy_sums(2, logits, range, target_view, maximum, sums, of_targets, null_stream);
-  kernels::cuda::cross_entropy_gradient(2, logits, range, target_view, sums, of_targets, 1, losses, null_stream);
+  kernels::cuda::cross_entropy_sums({.rows = 2,
+                                     .logits = logits,
+                                     .range = range,
+                                     .targets = target_view,
+                                     .maximum = maximum,
+                                     .sums = sums,
+                                     .target_logits = of_targets},
+                                    null_stream);
+  kernels::cuda::cross_entropy_gradient({.rows = 2,
+                                         .logits = logits,
+                                         .range = range,
+                                         .targets = target_view,
+                                         .sums = sums,
+                                         .target_logits = of_targets,
+                                         .scale = 1,
+                                         .losses = losses},
+                                        null_stream);
   EXPECT_EQ(losses.reals()[0], INFINITY);
   EXPECT_TRUE(std::isnan(losses.reals()[1]));
 }
@@ -110,9 +147,24 @@ TEST(SimtCrossEntropyCost, BytesMoved) {
   const View target_view{targets.data(), rows, kernels::DType::int32};
   kernels::cuda::cross_entropy_maximum(rows, logits, range, maximum, null_stream);
   expect_moved(kernels::cost::cross_entropy_maximum(rows, range, 2), "maximum");
-  kernels::cuda::cross_entropy_sums(rows, logits, range, target_view, maximum, sums, of_targets, null_stream);
+  kernels::cuda::cross_entropy_sums({.rows = rows,
+                                     .logits = logits,
+                                     .range = range,
+                                     .targets = target_view,
+                                     .maximum = maximum,
+                                     .sums = sums,
+                                     .target_logits = of_targets},
+                                    null_stream);
   expect_moved(kernels::cost::cross_entropy_sums(rows, range, 2), "sums");
-  kernels::cuda::cross_entropy_gradient(rows, logits, range, target_view, sums, of_targets, 1, losses, null_stream);
+  kernels::cuda::cross_entropy_gradient({.rows = rows,
+                                         .logits = logits,
+                                         .range = range,
+                                         .targets = target_view,
+                                         .sums = sums,
+                                         .target_logits = of_targets,
+                                         .scale = 1,
+                                         .losses = losses},
+                                        null_stream);
   expect_moved(kernels::cost::cross_entropy_gradient(rows, range, 2), "gradient");
   EXPECT_EQ(logits.requested().read, 2 * logits.bytes() + 16u * 2040u * 2u);  // each row once a step
   options() = {};

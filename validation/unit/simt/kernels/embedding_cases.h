@@ -34,7 +34,14 @@ bool embedded_is_right(Rows rows, std::int64_t hidden, const VocabularyRange& ra
   const Reals position_values = with_positions ? Tensor<T>::random(2, rows.sequence * hidden) : Reals{};
   DeviceBuffer<std::int32_t> tokens(token_values);
   Tensor<T> table(table_values), positions(position_values), y(rows.count() * hidden);
-  kernels::cuda::embedding(rows, hidden, view_of(tokens), table, range, with_positions ? View(positions) : View{}, dropout, y,
+  kernels::cuda::embedding({.rows = rows,
+                            .hidden = hidden,
+                            .tokens = view_of(tokens),
+                            .table = table,
+                            .range = range,
+                            .positions = with_positions ? View(positions) : View{},
+                            .dropout = dropout,
+                            .y = y},
                            null_stream);
   return close(y, reference::embedding(rows, hidden, token_values, table_values, range, position_values, dropout), 4, "y");
 }
@@ -49,7 +56,13 @@ bool embedding_backward_is_right(Rows rows, std::int64_t hidden, const Vocabular
   DeviceBuffer<std::int32_t> tokens(token_values), scratch(static_cast<std::size_t>(kernels::cuda::embedding_scratch(rows)));
   Tensor<T> dy(dy_values);
   Tensor<float> dtable(of_table), dpositions(of_positions);
-  kernels::cuda::embedding_backward(rows, hidden, view_of(tokens), dy, range, dtable, with_positions ? View(dpositions) : View{},
+  kernels::cuda::embedding_backward({.rows = rows,
+                                     .hidden = hidden,
+                                     .tokens = view_of(tokens),
+                                     .dy = dy,
+                                     .range = range,
+                                     .dtable = dtable,
+                                     .dpositions = with_positions ? View(dpositions) : View{}},
                                     view_of(scratch), null_stream);
   for (std::int64_t row = 0; row < n; ++row)
     for (std::int64_t c = 0; c < hidden; ++c) {

@@ -107,7 +107,8 @@ TEST_P(SimtGemm, NoRows) {  // a GPU takes no grid without blocks
   for (const Gemm product : {Gemm::forward, Gemm::input_gradient, Gemm::weight_gradient})
     EXPECT_EQ(kernels::cuda::gemm_scratch(product, shape), 0);
   kernels::cuda::linear(shape, none, weight, {}, none, {}, null_stream);
-  kernels::cuda::linear_residual(shape, {0, 2, 0}, none, weight, {}, {}, none, none, {}, null_stream);
+  kernels::cuda::linear_residual(
+      {.shape = shape, .rows = {0, 2, 0}, .x = none, .weight = weight, .bias = {}, .residual = none, .y = none}, {}, null_stream);
   kernels::cuda::linear_input_gradient_gelu(shape, none, weight, none, none, {}, null_stream);
   kernels::cuda::linear_weight_gradient(shape, none, none, dweight, {}, {}, null_stream);
   EXPECT_EQ(counters().launches, 0u);
@@ -183,9 +184,18 @@ class SimtGemmCost : public ::testing::Test {
     Scratch back(Gemm::input_gradient, shape), across(Gemm::weight_gradient, shape);
     kernels::cuda::linear(shape, c.x, c.weight, c.bias, c.y, c.scratch, null_stream);
     expect_moved(declared(Gemm::forward, cost::linear(shape, width)), tensor_cores, "linear");
-    kernels::cuda::linear_gelu(shape, c.x, c.weight, c.bias, pre, c.y, c.scratch, null_stream);
+    kernels::cuda::linear_gelu({.shape = shape, .x = c.x, .weight = c.weight, .bias = c.bias, .pre = pre, .y = c.y}, c.scratch,
+                               null_stream);
     expect_moved(declared(Gemm::forward, cost::linear_gelu(shape, width)), tensor_cores, "with GELU");
-    kernels::cuda::linear_residual(shape, {rows, 1, 0}, c.x, c.weight, c.bias, {0.1f, 1, 0}, y, y, c.scratch, null_stream);
+    kernels::cuda::linear_residual({.shape = shape,
+                                    .rows = {rows, 1, 0},
+                                    .x = c.x,
+                                    .weight = c.weight,
+                                    .bias = c.bias,
+                                    .dropout = {0.1f, 1, 0},
+                                    .residual = y,
+                                    .y = y},
+                                   c.scratch, null_stream);
     expect_moved(declared(Gemm::forward, cost::linear_residual(shape, width)), tensor_cores, "with residual");
     kernels::cuda::linear_input_gradient_gelu(shape, c.y, c.weight, c.x, dx, back, null_stream);
     expect_moved(declared(Gemm::input_gradient, cost::linear_input_gradient_gelu(shape, width)), tensor_cores, "dpre");

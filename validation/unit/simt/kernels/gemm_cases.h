@@ -68,7 +68,8 @@ template <class T>
 bool linear_gelu_is_right(LinearShape shape) {
   LinearCase<T> c(shape);
   Tensor<T> pre(shape.rows * shape.out);
-  kernels::cuda::linear_gelu(shape, c.x, c.weight, c.bias, pre, c.y, c.scratch, null_stream);
+  kernels::cuda::linear_gelu({.shape = shape, .x = c.x, .weight = c.weight, .bias = c.bias, .pre = pre, .y = c.y}, c.scratch,
+                             null_stream);
   const Reals expected = c.expected();
   return close(pre, expected, product_errors(shape.in), "pre") &&
          close(c.y, kernels::reference::gelu(expected), product_errors(shape.in), "gelu");
@@ -82,8 +83,15 @@ bool linear_residual_is_right(Rows rows, std::int64_t in, std::int64_t out, floa
   LinearCase<T> c(shape);
   const Reals residual = Tensor<T>::random(4, shape.rows * out);
   Tensor<T> r(residual);
-  kernels::cuda::linear_residual(shape, rows, c.x, c.weight, c.bias, dropout, r, same ? View(r) : View(c.y), c.scratch,
-                                 null_stream);
+  kernels::cuda::linear_residual({.shape = shape,
+                                  .rows = rows,
+                                  .x = c.x,
+                                  .weight = c.weight,
+                                  .bias = c.bias,
+                                  .dropout = dropout,
+                                  .residual = r,
+                                  .y = same ? View(r) : View(c.y)},
+                                 c.scratch, null_stream);
   const Reals expected = kernels::reference::bias_residual(rows, out, c.expected(false), c.bias_values, dropout, residual);
   return close(same ? r : c.y, expected, product_errors(in) / (1 - static_cast<double>(rate)), "y with residual");
 }

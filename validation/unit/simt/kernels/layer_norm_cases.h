@@ -22,7 +22,8 @@ bool forward_is_right(std::int64_t rows, std::int64_t hidden, Reals x_values = {
   const Reals gain_values = Tensor<T>::random(2, hidden), bias_values = Tensor<T>::random(3, hidden);
   Tensor<T> x(x_values), gain(gain_values), bias(bias_values), y(rows * hidden);
   Tensor<float> mean(rows), rstd(rows);
-  kernels::cuda::layer_norm(rows, hidden, x, gain, bias, y, mean, rstd, null_stream);
+  kernels::cuda::layer_norm(
+      {.rows = rows, .hidden = hidden, .x = x, .gain = gain, .bias = bias, .y = y, .mean = mean, .rstd = rstd}, null_stream);
   const auto expected = reference::layer_norm(rows, hidden, x_values, gain_values, bias_values);
   return close(y, expected.y, norm_errors, "y") && close(mean, expected.mean, norm_errors, "mean") &&
          close(rstd, expected.rstd, norm_errors, "rstd");
@@ -38,7 +39,18 @@ bool residual_is_right(Rows rows, std::int64_t hidden, float rate) {
       sum(n * hidden), y(n * hidden);
   Tensor<float> mean(n), rstd(n);
   const Dropout dropout{rate, 0x123456789abcdefull, 40};
-  kernels::cuda::residual_layer_norm(rows, hidden, x, linear_bias, dropout, residual, sum, gain, bias, y, mean, rstd,
+  kernels::cuda::residual_layer_norm({.rows = rows,
+                                      .hidden = hidden,
+                                      .x = x,
+                                      .linear_bias = linear_bias,
+                                      .dropout = dropout,
+                                      .residual = residual,
+                                      .sum = sum,
+                                      .gain = gain,
+                                      .bias = bias,
+                                      .y = y,
+                                      .mean = mean,
+                                      .rstd = rstd},
                                      null_stream);
   if (!close(sum, reference::bias_residual(rows, hidden, x_values, linear_bias_values, dropout, residual_values), 8, "sum"))
     return false;
@@ -84,7 +96,18 @@ bool backward_is_right(std::int64_t rows, std::int64_t hidden, bool with_residua
   Tensor<float> mean(normed.mean), rstd(normed.rstd), dgain(before), dbias(before);
   Tensor<float> scratch(kernels::cuda::layer_norm_scratch(rows, hidden));
   const View through = with_residual ? View(dx) : View{};
-  kernels::cuda::layer_norm_backward(rows, hidden, dy, x, gain, mean, rstd, through, dx, dgain, dbias, scratch, null_stream);
+  kernels::cuda::layer_norm_backward({.rows = rows,
+                                      .hidden = hidden,
+                                      .dy = dy,
+                                      .x = x,
+                                      .gain = gain,
+                                      .mean = mean,
+                                      .rstd = rstd,
+                                      .dresidual = through,
+                                      .dx = dx,
+                                      .dgain = dgain,
+                                      .dbias = dbias},
+                                     scratch, null_stream);
   NormGradients expected = norm_gradients(rows, hidden, dy_values, x_values, gain_values);
   for (std::size_t i = 0; i < expected.dx.size() && with_residual; ++i) expected.dx[i] += residual[i];
   for (std::size_t i = 0; i < before.size(); ++i) expected.dgain[i] += before[i], expected.dbias[i] += before[i];

@@ -19,7 +19,8 @@ bool bias_residual_is_right(Rows rows, std::int64_t hidden, Dropout dropout) {
   const Reals x = Tensor<T>::random(1, rows.count() * hidden), bias_values = Tensor<T>::random(2, hidden);
   const Reals residual_values = Tensor<T>::random(3, rows.count() * hidden);
   Tensor<T> y(x), bias(bias_values), residual(residual_values);
-  kernels::cuda::bias_residual(rows, hidden, y, bias, dropout, residual, y, null_stream);
+  kernels::cuda::bias_residual(
+      {.rows = rows, .hidden = hidden, .x = y, .bias = bias, .dropout = dropout, .residual = residual, .y = y}, null_stream);
   return close(y, reference::bias_residual(rows, hidden, x, bias_values, dropout, residual_values), residual_errors, "y");
 }
 
@@ -41,7 +42,8 @@ bool bias_residual_backward_is_right(Rows rows, std::int64_t hidden, Dropout dro
   Tensor<T> dy(dy_values), dx(n * hidden);
   Tensor<float> dbias(before), scratch(kernels::cuda::bias_residual_scratch(rows, hidden));
   Tensor<T>& to = in_place ? dy : dx;
-  kernels::cuda::bias_residual_backward(rows, hidden, dy, dropout, to, dbias, scratch, null_stream);
+  kernels::cuda::bias_residual_backward({.rows = rows, .hidden = hidden, .dy = dy, .dropout = dropout, .dx = to, .dbias = dbias},
+                                        scratch, null_stream);
   const Reals expected = reference::dropout(rows, hidden, dy_values, dropout);
   Reals sums = before;
   for (std::size_t i = 0; i < expected.size(); ++i) sums[i % before.size()] += expected[i];
