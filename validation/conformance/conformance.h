@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "kernels/cuda/target.h"
 
@@ -16,9 +17,8 @@ struct Conformance {
   void (*run)(const std::uint32_t* in, std::uint32_t* out, const Target& target);
 };
 
-constexpr int conformance_count = 17;
-extern const Conformance conformance[conformance_count];
-constexpr int conformance_sm90_count = 26;
-extern const Conformance conformance_sm90[conformance_sm90_count];
+/// Those of ptx.cuh, and those of ptx_sm90.cuh
+std::vector<Conformance> conformance();
+std::vector<Conformance> conformance_sm90();
 
 }  // namespace trireme::kernels::cuda

@@ -251,33 +251,35 @@ constexpr Conformance of_registers(const char* name) {
 
 }  // namespace
 
-const Conformance conformance_sm90[conformance_sm90_count] = {
-    {"mbarrier_phases", 128, 128, run<mbarrier_phases, 64, 16>},
-    {"tma_load_2d", 120, 32, load_2d},
-    {"tma_load_2d_before", 120, 32, load_2d_before},
-    {"tma_load_2d_swizzled", 576, 512, load_2d_swizzled},
-    {"tma_load_3d", 180, 32, load_3d},
-    {"tma_load_4d", 72, 32, load_4d},
-    {"tma_store_2d", 64, 120, store_2d},
-    {"tma_store_2d_swizzled", 1024, 576, store_2d_swizzled},
-    {"tma_store_3d", 64, 180, store_3d},
-    {"tma_store_4d", 64, 72, store_4d},
-    of_shared<bf16, 16, false, false, true, false>("wgmma_bf16_n16"),
-    of_shared<bf16, 32>("wgmma_bf16_n32"),
-    of_shared<bf16, 64, false, false, true>("wgmma_bf16_n64"),
-    of_shared<bf16, 80>("wgmma_bf16_n80"),
-    of_shared<bf16, 96>("wgmma_bf16_n96"),
-    of_shared<bf16, 128>("wgmma_bf16_n128"),
-    of_shared<bf16, 192>("wgmma_bf16_n192"),
-    of_shared<bf16, 256>("wgmma_bf16_n256"),
-    of_shared<fp16, 64>("wgmma_fp16_n64"),
-    of_shared<bf16, 64, true, false>("wgmma_bf16_n64_m_major"),
-    of_shared<bf16, 128, false, true>("wgmma_bf16_n128_n_major"),
-    of_shared<fp16, 128, true, true>("wgmma_fp16_n128_m_n_major"),
-    of_registers<bf16, 64, true>("wgmma_registers_bf16_n64_n_major"),
-    of_registers<bf16, 128, true>("wgmma_registers_bf16_n128_n_major"),
-    of_registers<fp16, 64, false>("wgmma_registers_fp16_n64"),
-    {"elect", 1, 2, run<elections, 32, 16>},
-};
+std::vector<Conformance> conformance_sm90() {
+  return {
+      {"mbarrier_phases", 128, 128, run<mbarrier_phases, 64, 16>},
+      {"tma_load_2d", 120, 32, load_2d},
+      {"tma_load_2d_before", 120, 32, load_2d_before},
+      {"tma_load_2d_swizzled", 576, 512, load_2d_swizzled},
+      {"tma_load_3d", 180, 32, load_3d},
+      {"tma_load_4d", 72, 32, load_4d},
+      {"tma_store_2d", 64, 120, store_2d},
+      {"tma_store_2d_swizzled", 1024, 576, store_2d_swizzled},
+      {"tma_store_3d", 64, 180, store_3d},
+      {"tma_store_4d", 64, 72, store_4d},
+      of_shared<bf16, 16, false, false, true, false>("wgmma_bf16_n16"),
+      of_shared<bf16, 32>("wgmma_bf16_n32"),
+      of_shared<bf16, 64, false, false, true>("wgmma_bf16_n64"),
+      of_shared<bf16, 80>("wgmma_bf16_n80"),
+      of_shared<bf16, 96>("wgmma_bf16_n96"),
+      of_shared<bf16, 128>("wgmma_bf16_n128"),
+      of_shared<bf16, 192>("wgmma_bf16_n192"),
+      of_shared<bf16, 256>("wgmma_bf16_n256"),
+      of_shared<fp16, 64>("wgmma_fp16_n64"),
+      of_shared<bf16, 64, true, false>("wgmma_bf16_n64_m_major"),
+      of_shared<bf16, 128, false, true>("wgmma_bf16_n128_n_major"),
+      of_shared<fp16, 128, true, true>("wgmma_fp16_n128_m_n_major"),
+      of_registers<bf16, 64, true>("wgmma_registers_bf16_n64_n_major"),
+      of_registers<bf16, 128, true>("wgmma_registers_bf16_n128_n_major"),
+      of_registers<fp16, 64, false>("wgmma_registers_fp16_n64"),
+      {"elect", 1, 2, run<elections, 32, 16>},
+  };
+}
 
 }  // namespace trireme::kernels::cuda

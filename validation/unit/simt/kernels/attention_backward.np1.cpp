@@ -51,7 +51,7 @@ TEST_P(SimtAttentionBackward, ExtremeScores) {
   extremes<float>({{20, 1, 0}, 1, 64, 0});
 }
 
-TEST_P(SimtAttentionBackward, TheSameBitsInEveryOrder) {
+TEST_P(SimtAttentionBackward, DeterministicWhateverTheOrder) {
   const AttentionShape shape{{70, 2, 0}, 2, 64, 0};
   AttentionCase<bf16> here(shape, 0.2f, Tensor<bf16>::random(1, qkv_elements(shape)));
   here.run();
@@ -61,7 +61,7 @@ TEST_P(SimtAttentionBackward, TheSameBitsInEveryOrder) {
   EXPECT_EQ(once, here.dqkv.reals());
 }
 
-TEST_P(SimtAttentionBackward, Refused) {
+TEST_P(SimtAttentionBackward, RefusesOtherHeadsAndPlaces) {
   const auto run = [](AttentionShape shape, auto zero) {
     AttentionCase<decltype(zero)> test(shape, 0, Reals(static_cast<std::size_t>(qkv_elements(shape))));
     test.run();
@@ -91,7 +91,7 @@ double median_error(const Reals& actual, const Reals& exact) {
 }
 
 // Exact: from the rounded qkv and dout, nothing else rounded; the kernel is given out rounded to T.
-TEST(SimtAttentionBackwardAccuracy, Median) {
+TEST(SimtAttentionBackwardAccuracy, Bf16WithinTwoUnitsInTheMedian) {
   options() = {};
   for (const std::int64_t head_size : {64, 128}) {
     const AttentionShape shape{{192, 1, 0}, 1, head_size, 0};
