@@ -125,7 +125,14 @@ TEST_P(SimtReports, LaunchesThatCannotBe) {
                "512 bytes of arrays in shared memory, where the dynamic part leaves 384");
   EXPECT_NO_THROW(TRIREME_LAUNCH(two_arrays, dim3(1), dim3(32), 163 * 1024 - 512, nullptr, 0));
   run(1, 1024, 232448, nothing);
-  expect_error([] { run(1, 1, 232448 - 512, [] { TRIREME_SHARED(double, p, 1), static_cast<void>(p); }); }, "where the dynamic part leaves 0");
+  expect_error(
+      [] {
+        run(1, 1, 232448 - 512, [] {
+          TRIREME_SHARED(double, p, 1);
+          static_cast<void>(p);
+        });
+      },
+      "where the dynamic part leaves 0");
   expect_error(
       [] {
         run(1, 32, 0, [] {
