@@ -65,6 +65,7 @@ class Kernels {
   virtual void linear(LinearShape shape, View x, View weight, View bias, View y) = 0;
   /// pre [n, out] = x W^T + bias; y = gelu(pre), the tanh form
   virtual void linear_gelu(LinearShape shape, View x, View weight, View bias, View pre, View y) = 0;
+
   struct LinearResidual {
     LinearShape shape;
     Rows rows;  // the n rows of shape
@@ -103,6 +104,7 @@ class Kernels {
   };
   /// y = gain * (x - mean) / sqrt(var + 1e-5) + bias; mean, rstd are kept for the backward pass
   virtual void layer_norm(const LayerNorm& op) = 0;
+
   struct ResidualLayerNorm {
     Rows rows;
     std::int64_t hidden;  // h
@@ -114,6 +116,7 @@ class Kernels {
   };
   /// layer_norm with bias_residual before it: sum = residual + dropout(x + linear_bias), y = layer norm of sum
   virtual void residual_layer_norm(const ResidualLayerNorm& op) = 0;
+
   struct LayerNormBackward {
     std::int64_t rows, hidden;  // n, h
     View dy, x, gain;           // [n, h], [n, h], [h]
@@ -128,6 +131,7 @@ class Kernels {
   /// qkv [s, b, 3, a/t, h/a] -> out [s, b, a/t, h/a], log_sum [b, a/t, s] (log of the sum of exponentials of a row's scaled
   /// scores). Dropout acts on the probabilities. Scratch is linear in s.
   virtual void attention(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum) = 0;
+
   struct AttentionBackward {
     AttentionShape shape;
     View dout, qkv, out, log_sum;  // qkv, out, log_sum as of the forward pass
@@ -151,6 +155,7 @@ class Kernels {
   virtual void embedding(const Embedding& op) = 0;
   /// y = dropout(x); y may be x. Its own gradient is itself with dy.
   virtual void dropout(Rows rows, std::int64_t hidden, View x, Dropout dropout, View y) = 0;
+
   struct EmbeddingBackward {
     Rows rows;
     std::int64_t hidden;  // h
@@ -165,6 +170,7 @@ class Kernels {
   // ---- cross-entropy over a vocabulary range, in place of the logits [n, rows of the range]; padding never counts
   /// maximum [n] of the valid logits (-infinity where there is none)
   virtual void cross_entropy_maximum(std::int64_t rows, View logits, VocabularyRange range, View maximum) = 0;
+
   struct CrossEntropySums {
     std::int64_t rows;  // n
     View logits;
@@ -175,6 +181,7 @@ class Kernels {
   /// logits := exp(logits - maximum) (0 on padding); sums = their sum; target_logits = the target's logit - maximum where the
   /// target is in the range, else 0
   virtual void cross_entropy_sums(const CrossEntropySums& op) = 0;
+
   struct CrossEntropyGradient {
     std::int64_t rows;  // n
     View logits;        // after cross_entropy_sums

@@ -28,9 +28,9 @@ bool any_head(const std::vector<spec::Chunk>& chunks) {
 
 }  // namespace
 
-Stage::Stage(Environment env, std::vector<spec::Chunk> chunks, StageParameters weights, StageParameters gradients,
-             const std::vector<int>& slots, kernels::Arena& arena, kernels::Arena& scratch)
-    : env_(env), chunks_(std::move(chunks)), weights_(std::move(weights)), gradients_(std::move(gradients)) {
+Stage::Stage(Environment env, std::vector<spec::Chunk> chunks, StageParameters weights, const std::vector<int>& slots,
+             kernels::Arena& arena, kernels::Arena& scratch)
+    : env_(env), chunks_(std::move(chunks)), weights_(std::move(weights)) {
   shared_.take(Owner::layer, true, env_.dims.sizes, scratch);
   if (any_head(chunks_)) shared_.take(Owner::head, true, env_.dims.sizes, scratch);
   for (std::size_t c = 0; c < chunks_.size(); ++c) {
@@ -51,11 +51,11 @@ void Stage::run_layers(int c, Slot& slot, Pass pass) {
   }
 }
 
-double Stage::forward(int c, int index, std::uint64_t first_sample, float loss_scale) {
+double Stage::forward(int c, int index, std::uint64_t first_sample, const StageParameters& gradients, float loss_scale) {
   Slot& slot = slots_[c][index];
   run_layers(c, slot, {first_sample, true});
   if (!chunks_[c].head) return 0;
-  return head_loss_and_gradient(env_, weights_, gradients_, slot.output(), slot.targets, loss_scale, shared_, slot.gradient);
+  return head_loss_and_gradient(env_, weights_, gradients, slot.output(), slot.targets, loss_scale, shared_, slot.gradient);
 }
 
 double Stage::evaluate(int c, int index, std::uint64_t first_sample) {
@@ -64,18 +64,18 @@ double Stage::evaluate(int c, int index, std::uint64_t first_sample) {
   return chunks_[c].head ? head_loss(env_, weights_, slot.output(), slot.targets, shared_) : 0;
 }
 
-void Stage::backward(int c, int index, const std::function<void(int)>& layer_done) {
+void Stage::backward(int c, int index, const StageParameters& gradients, const std::function<void(int)>& layer_done) {
   Slot& slot = slots_[c][index];
   const spec::Chunk& chunk = chunks_[c];
   if (chunk.head) layer_done(chunk.first_layer + chunk.layers);
   for (int k = chunk.layers - 1; k >= 0; --k) {
     const int layer = chunk.first_layer + k;
     const View x = k > 0 ? slot.layers[k - 1][Buffer::output] : slot.input;
-    layer_backward(env_, layer, weights_.layers[layer], gradients_.layers[layer], x, slot.pass, slot.layers[k], slot.gradient);
+    layer_backward(env_, layer, weights_.layers[layer], gradients.layers[layer], x, slot.pass, slot.layers[k], slot.gradient);
     layer_done(layer);
   }
   if (!chunk.embedding) return;
-  embedding_backward(env_, gradients_, slot.tokens, slot.pass, slot.gradient);
+  embedding_backward(env_, gradients, slot.tokens, slot.pass, slot.gradient);
   layer_done(-1);
 }
 

@@ -23,8 +23,8 @@ struct Slot {
 class Stage {
  public:
   /// `slots[c]` microbatches alive at most in chunk c. Takes all its memory from `arena` and `scratch`.
-  Stage(Environment env, std::vector<spec::Chunk> chunks, StageParameters weights, StageParameters gradients,
-        const std::vector<int>& slots, kernels::Arena& arena, kernels::Arena& scratch);
+  Stage(Environment env, std::vector<spec::Chunk> chunks, StageParameters weights, const std::vector<int>& slots,
+        kernels::Arena& arena, kernels::Arena& scratch);
 
   Slot& slot(int chunk, int index) { return slots_[chunk][index]; }
   int slot_count(int chunk) const { return static_cast<int>(slots_[chunk].size()); }
@@ -32,21 +32,21 @@ class Stage {
   const spec::Chunk& chunk(int index) const { return chunks_[index]; }
 
   /// slot.input (or slot.tokens, in the first chunk) -> slot.output(), for the microbatch that begins with sample `first_sample`
-  /// of the run. In the last chunk also the loss: the sum over slot.targets, in nats, is returned, and slot.gradient is that of
-  /// loss_scale times it. Elsewhere returns 0.
-  double forward(int chunk, int slot, std::uint64_t first_sample, float loss_scale);
+  /// of the run. In the last chunk also the loss: the sum over slot.targets, in nats, is returned, slot.gradient is that of
+  /// loss_scale times it, and the head's `gradients` accumulate. Elsewhere returns 0.
+  double forward(int chunk, int slot, std::uint64_t first_sample, const StageParameters& gradients, float loss_scale);
   /// The loss alone, no dropout; nothing is kept for a backward pass.
   double evaluate(int chunk, int slot, std::uint64_t first_sample);
-  /// slot.gradient: of the output on entry, of the input on return. `layer_done(layer)` is called when the gradients of that
-  /// layer are complete for this microbatch: l is the final norm, -1 the embedding.
-  void backward(int chunk, int slot, const std::function<void(int)>& layer_done);
+  /// slot.gradient: of the output on entry, of the input on return; `gradients` accumulate. `layer_done(layer)` is called when
+  /// those of that layer are complete for this microbatch: l is the final norm, -1 the embedding.
+  void backward(int chunk, int slot, const StageParameters& gradients, const std::function<void(int)>& layer_done);
 
  private:
   void run_layers(int chunk, Slot& slot, Pass pass);
 
   Environment env_;
   std::vector<spec::Chunk> chunks_;
-  StageParameters weights_, gradients_;
+  StageParameters weights_;
   std::vector<std::vector<Slot>> slots_;
   Buffers shared_;  // by all layers, and the head's
 };

@@ -13,9 +13,10 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "run/machine.h"
+#include "spec/memory.h"
 #include "store/checkpoint_folder.h"
 
-namespace trireme::train {
+namespace trireme::run {
 namespace {
 
 using kernels::View;
@@ -38,6 +39,11 @@ bool ready(const std::future<T>& future) {
   return !future.valid() || future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
+View take_snapshot(std::int64_t bytes, kernels::Arena& arena) {
+  const base::DType type = type_of(spec::State::weight);  // and of all else that is stored
+  return bytes > 0 ? arena.take(type, bytes / bytes_of(type)) : View{};
+}
+
 std::vector<store::TensorRecord> tensor_records(const spec::LocalTable& table) {
   std::vector<store::TensorRecord> records;
   for (const spec::Parameter& parameter : table.parameters) records.push_back({parameter.name, parameter.shape});
@@ -46,13 +52,14 @@ std::vector<store::TensorRecord> tensor_records(const spec::LocalTable& table) {
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(const TrainingState& state, CheckpointPlan plan, kernels::Device& device, grid::Grid& grid,
-                                   View snapshot)
+CheckpointWriter::CheckpointWriter(const train::TrainingState& state, CheckpointPlan plan, kernels::Device& device,
+                                   grid::Grid& grid, std::int64_t snapshot_bytes)
     : state_(state),
       plan_(std::move(plan)),
       device_(device),
       grid_(grid),
-      snapshot_(snapshot),
+      arena_(device, std::string(name_of(spec::MemoryClass::snapshot)), snapshot_bytes),
+      snapshot_(take_snapshot(snapshot_bytes, arena_)),
       rows_(stored_rows(state.table, grid.shape().data, grid.at().data)),
       run_id_(make_run_id(grid.world())) {}
 
@@ -184,4 +191,4 @@ void CheckpointWriter::finish() {
   }
 }
 
-}  // namespace trireme::train
+}  // namespace trireme::run

@@ -12,7 +12,7 @@
 #include "store/shard.h"
 #include "train/state.h"
 
-namespace trireme::train {
+namespace trireme::run {
 
 /// What is the same in all checkpoints of a run.
 struct CheckpointPlan {
@@ -28,9 +28,9 @@ struct CheckpointPlan {
 /// grid::Agreed on all ranks, after one has said why; nothing published before is lost then, and the next save starts anew.
 class CheckpointWriter {
  public:
-  /// `snapshot`: memory for `stored_elements` of this rank, three times (spec/memory.h); empty: every save is a finished one.
-  CheckpointWriter(const TrainingState& state, CheckpointPlan plan, kernels::Device& device, grid::Grid& grid,
-                   kernels::View snapshot);
+  /// Takes a snapshot's memory: `snapshot_bytes` as predicted (spec/memory.h); 0: none, and every save is a finished one.
+  CheckpointWriter(const train::TrainingState& state, CheckpointPlan plan, kernels::Device& device, grid::Grid& grid,
+                   std::int64_t snapshot_bytes);
 
   /// Starts to save the state after `step` steps; first finishes a save that is still under way. With a snapshot it returns when
   /// the copy is made, without one when all is published. Nothing to do where `step` is saved already.
@@ -45,6 +45,7 @@ class CheckpointWriter {
   /// Steps in the newest checkpoint published by this object, or resumed from; -1: none.
   std::int64_t saved_step() const { return saved_; }
   void set_saved_step(std::int64_t step) { saved_ = step; }
+  const kernels::Arena& arena() const { return arena_; }
   /// Of the last save, from its start to its publication.
   double seconds() const { return seconds_; }
 
@@ -56,10 +57,11 @@ class CheckpointWriter {
   void agree(const std::function<void()>& work);
   void remove_partials() const;
 
-  TrainingState state_;
+  train::TrainingState state_;
   CheckpointPlan plan_;
   kernels::Device& device_;
   grid::Grid& grid_;
+  kernels::Arena arena_;
   kernels::View snapshot_;
   std::vector<const spec::LocalParameter*> rows_;
   std::string run_id_;
@@ -72,4 +74,4 @@ class CheckpointWriter {
   std::future<void> publishing_;  // on rank 0
 };
 
-}  // namespace trireme::train
+}  // namespace trireme::run

@@ -13,12 +13,10 @@ using schedule::Transfer;
 
 /// One pass over a program: what every helper below needs to know.
 struct PipelineExecutor::Run {
-  const Program& program;
+  const layout::Program& program;
   Batches& batches;
   std::int64_t step;
-  bool training;
-  float loss_scale;
-  Probe* probe;
+  const TrainingPass* training;  // null: evaluation
 };
 
 namespace {
@@ -27,29 +25,32 @@ grid::Subject subject(const Action& action) { return {.microbatch = action.micro
 
 }  // namespace
 
-Program make_program(schedule::Schedule schedule, const std::vector<schedule::Channel>& grid_channels) {
-  Program program{std::move(schedule), {}, {}};
-  program.messages = derive_messages(program.schedule);
-  for (const schedule::Channel& channel : program.messages.channels)
-    program.links.push_back(std::find(grid_channels.begin(), grid_channels.end(), channel) - grid_channels.begin());
-  return program;
+PipelineExecutor::PipelineExecutor(const config::Config& config, const layout::Layout& layout, Replica& replica)
+    : replica_(replica), activity_(replica.grid().world().activity()) {
+  for (std::size_t k = 0; k < layout.channels.size(); ++k) {
+    const auto& [sender, receiver, payload] = layout.channels[k];
+    const int stage = replica.grid().at().pipeline;
+    links_.emplace_back();
+    if (stage == sender || stage == receiver)
+      links_.back().emplace(replica.grid().channel(k),
+                            payload == Payload::activation ? Traffic::pp_activation : Traffic::pp_gradient);
+  }
+  const std::int64_t tokens = config.model.sequence * config.batch.micro;
+  inputs_.resize(tokens);
+  targets_.resize(tokens);
+  for (int c = 0; c < replica.stage().chunk_count(); ++c) slots_.emplace_back(replica.stage().slot_count(c));
 }
 
-PipelineExecutor::PipelineExecutor(Parts parts, std::int64_t tokens)
-    : parts_(std::move(parts)), inputs_(tokens), targets_(tokens) {
-  for (int c = 0; c < parts_.stage.chunk_count(); ++c) slots_.emplace_back(parts_.stage.slot_count(c));
+double PipelineExecutor::train(const layout::Program& program, const TrainingPass& pass) {
+  return run({program, pass.batches, pass.step, &pass});
 }
 
-double PipelineExecutor::train(const Program& program, Batches& batches, std::int64_t step, float loss_scale, Probe* probe) {
-  return run({program, batches, step, true, loss_scale, probe});
-}
-
-double PipelineExecutor::evaluate(const Program& program, Batches& batches, std::int64_t step) {
-  return run({program, batches, step, false, 0, nullptr});
+double PipelineExecutor::evaluate(const layout::Program& program, Batches& batches, std::int64_t step) {
+  return run({program, batches, step, nullptr});
 }
 
 double PipelineExecutor::run(const Run& run) {
-  const int stage = parts_.grid.pipeline().rank();
+  const int stage = replica_.grid().at().pipeline;
   const auto& actions = run.program.schedule.actions[stage];
   const auto& groups = run.program.messages.before[stage];
   double loss = 0;
@@ -63,7 +64,7 @@ double PipelineExecutor::run(const Run& run) {
         backward(run, actions[k]);
         break;
       case Act::optimizer_step:
-        parts_.optimizer_step();
+        run.training->optimizer_step();
         break;
     }
   }
@@ -71,65 +72,62 @@ double PipelineExecutor::run(const Run& run) {
   return loss;
 }
 
-void PipelineExecutor::settle(InFlight& transfer) {
-  if (transfer.channel) transfer.channel->wait(transfer.ticket);
-  transfer = {};
-}
-
 /// Posts a transfer and goes on: it is waited for when its buffer is needed.
 void PipelineExecutor::post(const Run& run, const Transfer& transfer) {
-  const schedule::Channel& channel = run.program.messages.channels[transfer.channel];
-  const bool activation = channel.payload == Payload::activation;
-  const Traffic kind = activation ? Traffic::pp_activation : Traffic::pp_gradient;
+  const bool activation = run.program.messages.channels[transfer.channel].payload == Payload::activation;
   const int index = slot_of(transfer.chunk, transfer.microbatch);
-  const model::Slot& slot = parts_.stage.slot(transfer.chunk, index);
+  const model::Slot& slot = replica_.stage().slot(transfer.chunk, index);
   SlotState& state = slots_[transfer.chunk][index];
-  grid::Communicator& link = parts_.grid.channel(run.program.links[transfer.channel]);
-  if (!transfer.is_send) settle(activation ? state.output_sent : state.gradient_sent);  // of the slot's microbatch before
-  link.begin_group();
-  if (transfer.is_send)
-    link.send(activation ? slot.output() : slot.gradient, 1 - link.rank(), kind);
-  else
-    link.receive(activation ? slot.input : slot.gradient, 1 - link.rank(), kind);
-  InFlight& posted = activation ? (transfer.is_send ? state.output_sent : state.input_received)
-                                : (transfer.is_send ? state.gradient_sent : state.gradient_received);
-  posted = {&link, link.end_group()};
+  const Link& link = links_[run.program.links[transfer.channel]].value();
+  if (transfer.is_send) {
+    (activation ? state.output_sent : state.gradient_sent) = link.send(activation ? slot.output() : slot.gradient);
+    return;
+  }
+  (activation ? state.output_sent : state.gradient_sent).settle();  // of the slot's microbatch before
+  (activation ? state.input_received : state.gradient_received) = link.receive(activation ? slot.input : slot.gradient);
+}
+
+void PipelineExecutor::load_tokens(const Run& run, const Action& action, const model::Slot& slot) {
+  const grid::Activity::Scope scope(activity_, Work::data, subject(action));
+  run.batches.load(run.step, action.microbatch, inputs_.data(), targets_.data());
+  replica_.device().upload(slot.tokens, inputs_.data());
+  replica_.device().upload(slot.targets, targets_.data());
 }
 
 double PipelineExecutor::forward(const Run& run, const Action& action) {
   const int index = slot_of(action.chunk, action.microbatch);
   SlotState& state = slots_[action.chunk][index];
-  const spec::Chunk& chunk = parts_.stage.chunk(action.chunk);
-  settle(state.input_received);
-  settle(state.output_sent);
-  if (chunk.head) settle(state.gradient_sent);
-  if (chunk.embedding || chunk.head) {
-    const grid::Activity::Scope scope(parts_.activity, Work::data, subject(action));
-    run.batches.load(run.step, action.microbatch, inputs_.data(), targets_.data());
-    const model::Slot& slot = parts_.stage.slot(action.chunk, index);
-    parts_.device.upload(slot.tokens, inputs_.data());
-    parts_.device.upload(slot.targets, targets_.data());
-  }
+  model::Stage& stage = replica_.stage();
+  const spec::Chunk& chunk = stage.chunk(action.chunk);
+  state.input_received.settle();
+  state.output_sent.settle();
+  if (chunk.head) state.gradient_sent.settle();
+  if (chunk.embedding || chunk.head) load_tokens(run, action, stage.slot(action.chunk, index));
   const auto first = static_cast<std::uint64_t>(run.batches.first_sample(run.step, action.microbatch));
-  if (run.training) peak_alive_ = std::max(peak_alive_, ++alive_);
-  const grid::Activity::Scope scope(parts_.activity, run.training ? Work::forward : Work::evaluation, subject(action));
-  const double loss = run.training ? parts_.stage.forward(action.chunk, index, first, run.loss_scale)
-                                   : parts_.stage.evaluate(action.chunk, index, first);
-  if (run.probe) run.probe->after_forward(action.chunk, index, action.microbatch, loss);
+  if (!run.training) {
+    const grid::Activity::Scope scope(activity_, Work::evaluation, subject(action));
+    return stage.evaluate(action.chunk, index, first);
+  }
+  peak_alive_ = std::max(peak_alive_, ++alive_);
+  const grid::Activity::Scope scope(activity_, Work::forward, subject(action));
+  const double loss = stage.forward(action.chunk, index, first, run.training->gradients, run.training->loss_scale);
+  if (Probe* probe = run.training->probe) probe->after_forward(action.chunk, index, action.microbatch, loss);
   return loss;
 }
 
 void PipelineExecutor::backward(const Run& run, const Action& action) {
+  const TrainingPass& pass = *run.training;
   const bool last = action.microbatch == run.program.schedule.microbatches - 1;  // backward passes run in order
   const int index = slot_of(action.chunk, action.microbatch);
-  settle(slots_[action.chunk][index].gradient_received);
+  slots_[action.chunk][index].gradient_received.settle();
   --alive_;
-  const grid::Activity::Scope scope(parts_.activity, Work::backward, subject(action));
+  const grid::Activity::Scope scope(activity_, Work::backward, subject(action));
   const auto layer_done = [&](int layer) {
-    if (run.probe) run.probe->after_backward(action.chunk, index, action.microbatch, layer);
-    if (last) parts_.gradients.layer_done(layer);
+    if (pass.probe) pass.probe->after_backward(action.chunk, index, action.microbatch, layer);
+    if (last) pass.layer_done(layer);
   };
-  parts_.stage.backward(action.chunk, index, std::ref(layer_done));  // by reference: a std::function of its size would allocate
+  // By reference: a std::function of its size would allocate.
+  replica_.stage().backward(action.chunk, index, pass.gradients, std::ref(layer_done));
 }
 
 }  // namespace trireme::train

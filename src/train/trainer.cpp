@@ -1,35 +1,11 @@
 #include "train/trainer.h"
 
-#include <algorithm>
 #include <cmath>
 
-#include "layout/layout.h"
-#include "run/copies.h"
-#include "run/machine.h"
-#include "run/resume.h"
-#include "run/weights_file.h"
 #include "train/initialize.h"
 
 namespace trireme::train {
 namespace {
-
-using spec::MemoryClass;
-using spec::State;
-
-std::vector<schedule::Channel> channels_of(const config::Config& config, int ranks) {
-  return derive_messages(make_schedule(config, config.batch.global, ranks)).channels;
-}
-
-std::vector<grid::ChannelSpec> specs(const std::vector<schedule::Channel>& channels) {
-  std::vector<grid::ChannelSpec> result;
-  for (const schedule::Channel& channel : channels) result.push_back({channel.sender, channel.receiver});
-  return result;
-}
-
-std::optional<Program> make_evaluation(const config::Config& config, int ranks, const std::vector<schedule::Channel>& channels) {
-  if (config.run.evaluate_every == 0) return std::nullopt;
-  return make_program(forward_only(make_schedule(config, config.run.evaluate_samples, ranks)), channels);
-}
 
 Batches make_batches(const config::Config& config, const data::TokenSource& source, const grid::Grid& grid, std::int64_t global,
                      bool shuffle) {
@@ -38,150 +14,71 @@ Batches make_batches(const config::Config& config, const data::TokenSource& sour
           BatchPlan{global, config.batch.micro, m, grid.at().data}, config.model.sequence};
 }
 
-model::Environment environment(const config::Config& config, kernels::Kernels& kernels, grid::Grid& grid) {
-  return {.kernels = kernels,
-          .region = model::Region(grid.tensor()),
-          .progress = grid.world().progress(),
-          .dims = model::make_dimensions(config.model, config.batch.micro, grid.shape().tensor, grid.at().tensor),
-          .dropout = static_cast<float>(config.model.dropout),
-          .seed = config.run.seed};
-}
-
-/// The gradients' views; with p = 1 the output layer's gradient is apart from the token embedding's.
-model::StageParameters gradient_views(const spec::LocalTable& table, kernels::View gradients, kernels::View output, int layers) {
-  model::StageParameters views = model::parameter_views(table, gradients, layers);
-  if (output) views.output = output;
-  return views;
-}
-
-/// The output layer's own gradient where one stage holds both ends of the tied embedding; else nothing.
-kernels::View take_output_gradient(const spec::LocalTable& table, const spec::StageMap& map, kernels::Arena& arena) {
-  return map.stages == 1 ? arena.take(type_of(State::gradient), tied_elements(table)) : kernels::View{};
-}
-
-/// The arena of a class of memory, as large as predicted.
-kernels::Arena arena_of(kernels::Device& device, const spec::StageMemory& predicted, MemoryClass memory) {
-  return {device, std::string(name_of(memory)), predicted[memory]};
-}
-
-kernels::View take_snapshot(std::int64_t bytes, kernels::Arena& arena) {
-  const base::DType type = type_of(State::weight);  // and of all else that is stored
-  return bytes > 0 ? arena.take(type, bytes / bytes_of(type)) : kernels::View{};
+double tokens_of(const config::Config& config, std::int64_t samples) {
+  return static_cast<double>(samples * config.model.sequence);
 }
 
 }  // namespace
 
-std::unique_ptr<kernels::Kernels> make_kernels(const config::Model& model, int threads) {
-  return kernels::make_cpu_kernels({threads, model.sequence, model.hidden / model.heads});
-}
-
 bool StepResult::finite() const { return std::isfinite(loss) && std::isfinite(gradient_norm); }
 
-Trainer::Trainer(const config::Config& config, int threads, grid::World& world, Sources sources, const Origin& origin,
-                 Backend backend)
+Trainer::Trainer(const config::Config& config, const layout::Layout& layout, grid::Grid grid, Backend backend, Sources sources,
+                 const StateSource& initial)
     : config_(config),
+      layout_(layout),
       sources_(std::move(sources)),
-      device_(backend.device ? std::move(backend.device) : kernels::make_cpu_device()),
-      kernels_(backend.kernels ? std::move(backend.kernels) : make_kernels(config.model, threads)),
-      map_(spec::make_stage_map(config.model, config.parallel)),
-      channels_(channels_of(config, world.size())),
-      training_(make_program(make_schedule(config, config.batch.global, world.size()), channels_)),
-      evaluation_(make_evaluation(config, world.size(), channels_)),
-      grid_(world, grid_shape(config, world.size()), specs(channels_)),
-      private_before_arenas_(private_memory()),
-      table_(spec::make_local_table(config.model, map_, grid_.at().pipeline, grid_.shape().tensor, grid_.at().tensor)),
-      predicted_(predict_memory(config, map_, world.size())[grid_.at().pipeline]),
-      parameters_(arena_of(*device_, predicted_, MemoryClass::parameters)),
-      gradients_(arena_of(*device_, predicted_, MemoryClass::gradients)),
-      optimizer_state_(arena_of(*device_, predicted_, MemoryClass::optimizer)),
-      activations_(arena_of(*device_, predicted_, MemoryClass::activations)),
-      scratch_(arena_of(*device_, predicted_, MemoryClass::scratch)),
-      snapshots_(arena_of(*device_, predicted_, MemoryClass::snapshot)),
-      weights_(parameters_.take(type_of(State::weight), table_.elements)),
-      gradient_(gradients_.take(type_of(State::gradient), table_.elements)),
-      output_gradient_(take_output_gradient(table_, map_, gradients_)),
-      snapshot_(take_snapshot(predicted_[MemoryClass::snapshot], snapshots_)),
-      stage_(environment(config, *kernels_, grid_), map_.of_stage[grid_.at().pipeline],
-             model::parameter_views(table_, weights_, static_cast<int>(config.model.layers)),
-             gradient_views(table_, gradient_, output_gradient_, static_cast<int>(config.model.layers)),
-             slots_needed(config, world.size())[grid_.at().pipeline], activations_, scratch_),
-      reducer_(table_, gradient_, output_gradient_, *kernels_, grid_),
-      norm_(table_, *kernels_, grid_),
-      optimizer_(config.optimizer, table_, *kernels_, optimizer_state_),
-      batches_(make_batches(config, *sources_.training, grid_, config.batch.global, config.data.shuffle)),
-      executor_({stage_, grid_, *device_, reducer_, world.activity(), [this] { finish_step(current_); }},
-                config.model.sequence * config.batch.micro),
-      loss_slots_(grid_.shape().data) {
+      replica_(config_, layout_, std::move(grid), std::move(backend)),
+      updater_(config_, layout_, replica_),
+      executor_(config_, layout_, replica_),
+      batches_(make_batches(config_, *sources_.training, replica_.grid(), config_.batch.global, config_.data.shuffle)),
+      mean_loss_(replica_.grid()) {
   if (sources_.validation)
-    held_out_.emplace(make_batches(config, *sources_.validation, grid_, config.run.evaluate_samples, true));
-  world.agree([&] { set_state(origin); });
-  for (kernels::Arena* arena : {&parameters_, &gradients_, &optimizer_state_, &activations_, &scratch_, &snapshots_})
-    arena->seal();
-}
-
-void Trainer::set_state(const Origin& origin) {
-  if (origin.checkpoint)
-    load_state(*origin.checkpoint, state(), origin.moments, *device_);
-  else if (origin.file)
-    load_weights(*origin.file, table_, *device_, weights_);
-  else
-    initialize_weights(table_, config_.run.seed, *device_, weights_);
-}
-
-std::vector<const kernels::Arena*> Trainer::arenas() const {
-  return {&parameters_, &gradients_, &optimizer_state_, &activations_, &scratch_, &snapshots_};
+    held_out_.emplace(make_batches(config_, *sources_.validation, replica_.grid(), config_.run.evaluate_samples, true));
+  replica_.grid().world().agree([&] {
+    if (initial)
+      initial(state(), replica_.device());
+    else
+      initialize_weights(replica_.table(), config_.run.seed, replica_.device(), replica_.weights());
+  });
+  replica_.seal();
+  updater_.seal();
 }
 
 /// Returns the sum of losses over this pipeline's targets on the last stage, 0 elsewhere.
-double Trainer::run_passes(std::int64_t step, Probe* probe) {
-  current_ = step;
-  grid_.world().activity().set_step(step);
-  device_->zero(gradient_);
-  if (output_gradient_) device_->zero(output_gradient_);
+double Trainer::run_passes(std::int64_t step, const std::function<void()>& optimizer_step, Probe* probe) {
+  grid().world().activity().set_step(step);
+  updater_.begin();
   // The gradient is the mean over the global batch's tokens, so the loss is scaled before the backward pass.
-  return executor_.train(training_, batches_, step, static_cast<float>(1 / tokens_of_step()), probe);
+  const auto scale = static_cast<float>(1 / tokens_of(config_, config_.batch.global));
+  const auto layer_done = [this](int layer) { updater_.layer_done(layer); };
+  return executor_.train(layout_.training, {batches_, step, scale, updater_.gradients(), layer_done, optimizer_step, probe});
 }
 
 StepResult Trainer::step(std::int64_t step) {
-  result_.loss = mean_over_data(run_passes(step, nullptr), tokens_of_step());
-  result_.learning_rate = learning_rate(config_.optimizer, step);
-  return result_;
+  StepResult result{.learning_rate = learning_rate(config_.optimizer, step)};
+  const auto optimizer_step = [&] {
+    updater_.reduce();
+    const grid::Activity::Scope scope(grid().world().activity(), grid::Work::optimizer_step);
+    result.gradient_norm = updater_.update(step);
+  };
+  result.loss = mean_loss_(run_passes(step, std::ref(optimizer_step), nullptr), tokens_of(config_, config_.batch.global));
+  return result;
 }
 
 void Trainer::replay(std::int64_t step, Probe& probe) {
-  replaying_ = true;
-  run_passes(step, &probe);
-  replaying_ = false;
+  run_passes(
+      step, [this] { updater_.reduce(); }, &probe);
 }
 
 double Trainer::evaluate() {
-  const double tokens = static_cast<double>(config_.run.evaluate_samples * config_.model.sequence);
-  return mean_over_data(executor_.evaluate(evaluation_.value(), held_out_.value(), 0), tokens);
+  return mean_loss_(executor_.evaluate(layout_.evaluation.value(), held_out_.value(), 0),
+                    tokens_of(config_, config_.run.evaluate_samples));
 }
 
-void Trainer::finish_step(std::int64_t step) {
-  reducer_.finish();
-  if (replaying_) return;
-  const grid::Activity::Scope scope(grid_.world().activity(), grid::Work::optimizer_step);
-  result_.gradient_norm = norm_(gradient_);
-  if (std::isfinite(result_.gradient_norm))
-    optimizer_.update(step, clip_factor(config_.optimizer.clip, result_.gradient_norm), weights_, gradient_);
+std::vector<const kernels::Arena*> Trainer::arenas() const {
+  const auto [parameters, activations, scratch] = replica_.arenas();
+  const auto [gradients, optimizer] = updater_.arenas();
+  return {parameters, gradients, optimizer, activations, scratch};
 }
-
-/// Known on the last stage, wanted everywhere. One contributor a slot, added in order, so that no layout rounds differently.
-double Trainer::mean_over_data(double pipeline_sum, double tokens) {
-  std::fill(loss_slots_.begin(), loss_slots_.end(), 0.0);
-  loss_slots_[grid_.at().data] = pipeline_sum;
-  grid::Communicator &data = grid_.data(), &pipeline = grid_.pipeline();
-  data.wait(data.all_reduce(kernels::view(loss_slots_), grid::Reduce::sum, grid::Traffic::control));
-  double sum = 0;
-  for (double slot : loss_slots_) sum += slot;
-  pipeline.wait(pipeline.broadcast(kernels::view(sum), pipeline.size() - 1, grid::Traffic::control));
-  return sum / tokens;
-}
-
-void Trainer::save(const std::string& path) { save_weights(path, map_, table_, *device_, weights_, grid_); }
-
-std::string Trainer::differing_copies() { return train::differing_copies(table_, *device_, weights_, grid_); }
 
 }  // namespace trireme::train

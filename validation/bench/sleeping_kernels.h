@@ -9,14 +9,20 @@
 
 namespace trireme::bench {
 
-using namespace trireme::kernels;
+using kernels::AdamW;
+using kernels::AttentionShape;
+using kernels::Dropout;
+using kernels::LinearShape;
+using kernels::Rows;
+using kernels::View;
+using kernels::VocabularyRange;
 
 inline constexpr double forward_seconds = 0.030, backward_seconds = 0.060;  // of one layer
 
 inline void sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
 /// Computes nothing; attention takes the time of its layer.
-class SleepingKernels : public Kernels {
+class SleepingKernels : public kernels::Kernels {
  public:
   void linear(LinearShape, View, View, View, View) override {}
   void linear_gelu(LinearShape, View, View, View, View, View) override {}

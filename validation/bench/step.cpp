@@ -91,7 +91,7 @@ class Yardstick {
 /// Steps with and without tracing in turn, so that a change of the machine's clock moves both.
 void tracing(grid::World& world, train::Trainer& trainer, const config::Config& config, int repeats) {
   const test::Folder folder;
-  train::Tracer tracer(world, config, "", folder.path());
+  run::Tracer tracer(world, config, trainer.layout(), "", folder.path());
   std::vector<double> plain, traced, around;
   for (int k = 1; k <= repeats; ++k) {
     plain.push_back(seconds_of([&] { trainer.step(0); }));
@@ -109,8 +109,8 @@ int bench(grid::World& world, int repeats, const std::vector<std::string>& overr
   values.insert(values.end(), {fmt::format("run.steps={}", repeats), fmt::format("trace.steps=1-{}", repeats)});
   const config::Config config = test::small_config(world.size(), values);
   train::Trainer trainer = test::make_trainer(world, config);
-  const double m = trainer.schedule().microbatches;
-  Yardstick yardstick(trainer.kernels(), products(config, m));
+  const double m = trainer.layout().training.schedule.microbatches;
+  Yardstick yardstick(trainer.replica().kernels(), products(config, m));
   std::vector<double> step, bare;
   for (int k = -2; k < repeats; ++k) {
     const double a = yardstick.seconds(), b = seconds_of([&] { trainer.step(std::max(k, 0)); });

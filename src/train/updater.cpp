@@ -1,0 +1,58 @@
+#include "train/updater.h"
+
+#include <cmath>
+
+#include "train/arena.h"
+
+namespace trireme::train {
+namespace {
+
+using kernels::View;
+using spec::MemoryClass;
+using spec::State;
+
+/// The output layer's own gradient where one stage holds both ends of the tied embedding; else nothing.
+View take_output_gradient(const layout::Layout& layout, const spec::LocalTable& table, kernels::Arena& arena) {
+  return layout.shape.pipeline == 1 ? arena.take(type_of(State::gradient), tied_elements(table)) : View{};
+}
+
+model::StageParameters gradient_views(const spec::LocalTable& table, View gradient, View output, int layers) {
+  model::StageParameters views = model::parameter_views(table, gradient, layers);
+  if (output) views.output = output;
+  return views;
+}
+
+}  // namespace
+
+Updater::Updater(const config::Config& config, const layout::Layout& layout, Replica& replica)
+    : settings_(config.optimizer),
+      replica_(replica),
+      gradient_arena_(make_arena(replica.device(), layout.memory[replica.grid().at().pipeline], MemoryClass::gradients)),
+      optimizer_arena_(make_arena(replica.device(), layout.memory[replica.grid().at().pipeline], MemoryClass::optimizer)),
+      gradient_(gradient_arena_.take(type_of(State::gradient), replica.table().elements)),
+      output_gradient_(take_output_gradient(layout, replica.table(), gradient_arena_)),
+      views_(gradient_views(replica.table(), gradient_, output_gradient_, static_cast<int>(config.model.layers))),
+      reducer_(replica.table(), gradient_, output_gradient_, replica.kernels(), replica.grid()),
+      norm_(replica.table(), replica.kernels(), replica.grid()),
+      optimizer_(config.optimizer, replica.table(), replica.kernels(), optimizer_arena_) {}
+
+void Updater::begin() {
+  replica_.device().zero(gradient_);
+  if (output_gradient_) replica_.device().zero(output_gradient_);
+}
+
+double Updater::update(std::int64_t step) {
+  const double norm = norm_(gradient_);
+  if (std::isfinite(norm)) optimizer_.update(step, clip_factor(settings_.clip, norm), replica_.weights(), gradient_);
+  return norm;
+}
+
+TrainingState Updater::state() const {
+  return {replica_.table(), replica_.weights(), optimizer_.first_moment(), optimizer_.second_moment()};
+}
+
+void Updater::seal() {
+  for (kernels::Arena* arena : {&gradient_arena_, &optimizer_arena_}) arena->seal();
+}
+
+}  // namespace trireme::train
