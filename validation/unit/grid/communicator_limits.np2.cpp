@@ -6,9 +6,7 @@
 #include "grid/mpi_communicator.h"
 #include "validation/unit/support/mpi_main.h"
 
-namespace {
-std::atomic<std::int64_t> allocations = 0;
-}
+static std::atomic<std::int64_t> allocations = 0;
 
 // Counts every C++ allocation of this program; the MPI library's own are in C.
 void* operator new(std::size_t size) {
