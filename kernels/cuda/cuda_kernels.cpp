@@ -17,84 +17,66 @@ namespace {
 
 class CudaKernels final : public Kernels {
  public:
-  CudaKernels(Device& device, Stream stream, View scratch) : device_(device), stream_(stream), scratch_(scratch) {}
+  CudaKernels(Device& device, const Target& target, View scratch) : device_(device), target_(target), scratch_(scratch) {}
 
   void linear(LinearShape shape, View x, View weight, View bias, View y) override {
-    cuda::linear(shape, x, weight, bias, y, floats(gemm_scratch(Gemm::forward, shape)), stream_);
+    cuda::linear(shape, x, weight, bias, y, floats(gemm_scratch(Gemm::forward, shape)), target_);
   }
   void linear_gelu(LinearShape shape, View x, View weight, View bias, View pre, View y) override {
-    cuda::linear_gelu(shape, x, weight, bias, pre, y, floats(gemm_scratch(Gemm::forward, shape)), stream_);
+    cuda::linear_gelu({shape, x, weight, bias, pre, y}, floats(gemm_scratch(Gemm::forward, shape)), target_);
   }
   void linear_residual(const LinearResidual& op) override {
-    const View scratch = floats(gemm_scratch(Gemm::forward, op.shape));
-    cuda::linear_residual(op.shape, op.rows, op.x, op.weight, op.bias, op.dropout, op.residual, op.y, scratch, stream_);
+    cuda::linear_residual(op, floats(gemm_scratch(Gemm::forward, op.shape)), target_);
   }
   void linear_input_gradient(LinearShape shape, View dy, View weight, View dx) override {
-    cuda::linear_input_gradient(shape, dy, weight, dx, floats(gemm_scratch(Gemm::input_gradient, shape)), stream_);
+    cuda::linear_input_gradient(shape, dy, weight, dx, floats(gemm_scratch(Gemm::input_gradient, shape)), target_);
   }
   void linear_input_gradient_gelu(LinearShape shape, View dy, View weight, View pre, View dpre) override {
     const View scratch = floats(gemm_scratch(Gemm::input_gradient, shape));
-    cuda::linear_input_gradient_gelu(shape, dy, weight, pre, dpre, scratch, stream_);
+    cuda::linear_input_gradient_gelu(shape, dy, weight, pre, dpre, scratch, target_);
   }
   void linear_weight_gradient(LinearShape shape, View dy, View x, View dweight, View dbias) override {
     const View scratch = floats(gemm_scratch(Gemm::weight_gradient, shape));
-    cuda::linear_weight_gradient(shape, dy, x, dweight, dbias, scratch, stream_);
+    cuda::linear_weight_gradient(shape, dy, x, dweight, dbias, scratch, target_);
   }
 
-  void bias_residual(const BiasResidual& op) override {
-    cuda::bias_residual(op.rows, op.hidden, op.x, op.bias, op.dropout, op.residual, op.y, stream_);
-  }
+  void bias_residual(const BiasResidual& op) override { cuda::bias_residual(op, target_); }
   void bias_residual_backward(Rows rows, std::int64_t hidden, View dy, Dropout dropout, View dx, View dbias) override {
-    cuda::bias_residual_backward(rows, hidden, dy, dropout, dx, dbias, floats(bias_residual_scratch(rows, hidden)), stream_);
+    const View scratch = floats(bias_residual_scratch(rows, hidden));
+    cuda::bias_residual_backward({rows, hidden, dy, dropout, dx, dbias}, scratch, target_);
   }
 
-  void layer_norm(const LayerNorm& op) override {
-    cuda::layer_norm(op.rows, op.hidden, op.x, op.gain, op.bias, op.y, op.mean, op.rstd, stream_);
-  }
-  void residual_layer_norm(const ResidualLayerNorm& op) override {
-    cuda::residual_layer_norm(op.rows, op.hidden, op.x, op.linear_bias, op.dropout, op.residual, op.sum, op.gain, op.bias, op.y,
-                              op.mean, op.rstd, stream_);
-  }
+  void layer_norm(const LayerNorm& op) override { cuda::layer_norm(op, target_); }
+  void residual_layer_norm(const ResidualLayerNorm& op) override { cuda::residual_layer_norm(op, target_); }
   void layer_norm_backward(const LayerNormBackward& op) override {
-    const View scratch = floats(layer_norm_scratch(op.rows, op.hidden));
-    cuda::layer_norm_backward(op.rows, op.hidden, op.dy, op.x, op.gain, op.mean, op.rstd, op.dresidual, op.dx, op.dgain, op.dbias,
-                              scratch, stream_);
+    cuda::layer_norm_backward(op, floats(layer_norm_scratch(op.rows, op.hidden)), target_);
   }
 
   void attention(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum) override {
-    cuda::attention(shape, qkv, dropout, out, log_sum, stream_);
+    cuda::attention(shape, qkv, dropout, out, log_sum, target_);
   }
   void attention_backward(const AttentionBackward& op) override {
-    const View scratch = floats(attention_backward_scratch(op.shape));
-    cuda::attention_backward(op.shape, op.dout, op.qkv, op.out, op.log_sum, op.dropout, op.dqkv, scratch, stream_);
+    cuda::attention_backward(op, floats(attention_backward_scratch(op.shape)), target_);
   }
 
-  void embedding(const Embedding& op) override {
-    cuda::embedding(op.rows, op.hidden, op.tokens, op.table, op.range, op.positions, op.dropout, op.y, stream_);
-  }
+  void embedding(const Embedding& op) override { cuda::embedding(op, target_); }
   void dropout(Rows rows, std::int64_t hidden, View x, Dropout dropout, View y) override {
-    cuda::dropout(rows, hidden, x, dropout, y, stream_);
+    cuda::dropout(rows, hidden, x, dropout, y, target_);
   }
   void embedding_backward(const EmbeddingBackward& op) override {
-    const View scratch = take(DType::int32, embedding_scratch(op.rows));
-    cuda::embedding_backward(op.rows, op.hidden, op.tokens, op.dy, op.range, op.dtable, op.dpositions, scratch, stream_);
+    cuda::embedding_backward(op, take(DType::int32, embedding_scratch(op.rows)), target_);
   }
 
   void cross_entropy_maximum(std::int64_t rows, View logits, VocabularyRange range, View maximum) override {
-    cuda::cross_entropy_maximum(rows, logits, range, maximum, stream_);
+    cuda::cross_entropy_maximum(rows, logits, range, maximum, target_);
   }
-  void cross_entropy_sums(const CrossEntropySums& op) override {
-    cuda::cross_entropy_sums(op.rows, op.logits, op.range, op.targets, op.maximum, op.sums, op.target_logits, stream_);
-  }
-  void cross_entropy_gradient(const CrossEntropyGradient& op) override {
-    cuda::cross_entropy_gradient(op.rows, op.logits, op.range, op.targets, op.sums, op.target_logits, op.scale, op.losses,
-                                 stream_);
-  }
+  void cross_entropy_sums(const CrossEntropySums& op) override { cuda::cross_entropy_sums(op, target_); }
+  void cross_entropy_gradient(const CrossEntropyGradient& op) override { cuda::cross_entropy_gradient(op, target_); }
 
   void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment) override {
-    cuda::adamw(step, weight, gradient, first_moment, second_moment, {}, stream_);
+    cuda::adamw(step, weight, gradient, first_moment, second_moment, {}, target_);
   }
-  void add(View y, View x) override { cuda::add(y, x, stream_); }
+  void add(View y, View x) override { cuda::add(y, x, target_); }
   double squared_norm(View x) override { return reduce(cuda::squared_norm, x); }
   double sum(View x) override { return reduce(cuda::sum, x); }
   std::int64_t non_finite_count(View x) override { return static_cast<std::int64_t>(reduce(cuda::non_finite_count, x)); }
@@ -108,16 +90,16 @@ class CudaKernels final : public Kernels {
   }
   View floats(std::int64_t count) const { return count > 0 ? take(DType::fp32, count) : View{}; }
 
-  double reduce(void (*launch)(View, View, View, Stream), View x) const {
+  double reduce(void (*launch)(View, View, View, const Target&), View x) const {
     const View memory = take(DType::fp64, 1 + sum_scratch(x.count)), result = memory.slice(0, 1);
-    launch(x, result, memory.slice(1, memory.count - 1), stream_);
+    launch(x, result, memory.slice(1, memory.count - 1), target_);
     double value = 0;
     device_.download(&value, result);
     return value;
   }
 
   Device& device_;
-  Stream stream_;
+  Target target_;
   View scratch_;
 };
 
@@ -133,8 +115,8 @@ std::int64_t scratch_bytes(const CudaLimits& limits) {
   return std::max(4 * floats, 8 * (1 + sum_scratch(limits.reduced)));
 }
 
-std::unique_ptr<Kernels> make_cuda_kernels(Device& device, Stream stream, View scratch) {
-  return std::make_unique<CudaKernels>(device, stream, scratch);
+std::unique_ptr<Kernels> make_cuda_kernels(Device& device, const Target& target, View scratch) {
+  return std::make_unique<CudaKernels>(device, target, scratch);
 }
 
 }  // namespace trireme::kernels::cuda

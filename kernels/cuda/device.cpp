@@ -53,14 +53,18 @@ class Gpu final : public CudaDevice {
     synchronize();
   }
   void synchronize() override { check(cudaStreamSynchronize(stream_), "waiting for the stream"); }
-  std::string name() const override {
-    cudaDeviceProp properties = {};
-    check(cudaGetDeviceProperties(&properties, index_), "asking for the device's name");
-    return properties.name;
+  std::string name() const override { return properties().name; }
+  Target target() const override {
+    const cudaDeviceProp gpu = properties();
+    return {stream_, 10 * gpu.major + gpu.minor, gpu.multiProcessorCount};
   }
-  Stream stream() const override { return stream_; }
 
  private:
+  cudaDeviceProp properties() const {
+    cudaDeviceProp properties = {};
+    check(cudaGetDeviceProperties(&properties, index_), "asking for the device's properties");
+    return properties;
+  }
   void move(void* to, const void* from, std::int64_t bytes, cudaMemcpyKind kind) {
     if (bytes > 0) check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), kind, stream_), "copying");
   }

@@ -40,7 +40,8 @@ class StepKernels {
     add_product("product of MLP 2", second_of(n(), h_));
     add_product("product of logits", {n(), h_, range_.rows}, 1);
     embedding();
-    layer();
+    layer_forward();
+    layer_backward();
     head();
     optimizer();
     return std::move(entries_);
@@ -86,7 +87,8 @@ class StepKernels {
         [=, this] { kernels_.linear_weight_gradient(shape, y_, x_, dweight_, dbias_); });
   }
   void embedding();
-  void layer();
+  void layer_forward();
+  void layer_backward();
   void head();
   void optimizer();
 
@@ -135,7 +137,7 @@ void StepKernels::embedding() {
   });
 }
 
-void StepKernels::layer() {
+void StepKernels::layer_forward() {
   const LinearShape qkv = qkv_of(n(), h_), projection = projection_of(n(), h_), first = first_of(n(), h_),
                     second = second_of(n(), h_);
   add("layer_norm", 2 * layers_ + 1, cost::layer_norm(n(), h_, width_), [this] {
@@ -167,6 +169,11 @@ void StepKernels::layer() {
                               .residual = residual_,
                               .y = y_});
   });
+}
+
+void StepKernels::layer_backward() {
+  const LinearShape qkv = qkv_of(n(), h_), projection = projection_of(n(), h_), first = first_of(n(), h_),
+                    second = second_of(n(), h_);
   add("bias_residual backward", 2 * layers_, cost::bias_residual_backward(rows_, h_, width_),
       [this] { kernels_.bias_residual_backward(rows_, h_, y_, dropout_, y_, dbias_); });
   add("MLP 2 input gradient gelu", layers_, cost::linear_input_gradient_gelu(second, width_),
