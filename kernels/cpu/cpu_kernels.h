@@ -23,13 +23,21 @@ constexpr std::int64_t query_tile = 64;  // queries that attention works on at o
 /// Length of a row of scores for n keys: rows are worked on without a remainder, which costs more than a vector.
 constexpr std::int64_t whole_vectors(std::int64_t n) { return (n + 31) / 32 * 32; }
 
-/// C [m, n] = alpha op(A) op(B) + beta C, rows `lda`, `ldb`, `ldc` elements apart.
+/// A matrix in memory whose rows are `stride` elements apart.
+struct Matrix {
+  const float* data;
+  std::int64_t stride;
+};
+struct Result {
+  float* data;
+  std::int64_t stride;
+};
+/// c [m, n] = alpha op(a) op(b) + beta c
 struct Product {
   bool transpose_a, transpose_b;
   std::int64_t m, n, k;
 };
-void multiply(Product product, float alpha, const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta,
-              float* c, std::int64_t ldc);
+void multiply(Product product, float alpha, Matrix a, Matrix b, float beta, Result c);
 
 class CpuKernels final : public Kernels {
  public:

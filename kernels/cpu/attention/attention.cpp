@@ -93,8 +93,8 @@ void over_keys(const Head& head, const Tile& tile, std::int64_t row, std::int64_
 
 void scores_of(const Head& head, const Tile& tile, const float* qkv, float* scores) {
   const float* q = qkv + head.offset + tile.first * head.stride;
-  multiply({false, true, tile.count, tile.keys, head.size}, head.scale, q, head.stride, qkv + head.offset + head.plane,
-           head.stride, 0, scores, tile.width);
+  multiply({false, true, tile.count, tile.keys, head.size}, head.scale, {q, head.stride},
+           {qkv + head.offset + head.plane, head.stride}, 0, {scores, tile.width});
 }
 
 void forward_head(const Head& head, const float* qkv, const Dropout& dropout, float* out, float* log_sum, float* scores) {
@@ -114,8 +114,8 @@ void forward_head(const Head& head, const float* qkv, const Dropout& dropout, fl
       });
     }
     float* to = out + head.out_offset + first * head.out_stride;
-    multiply({false, false, tile.count, head.size, tile.keys}, 1, scores, tile.width, qkv + head.offset + 2 * head.plane,
-             head.stride, 0, to, head.out_stride);
+    multiply({false, false, tile.count, head.size, tile.keys}, 1, {scores, tile.width},
+             {qkv + head.offset + 2 * head.plane, head.stride}, 0, {to, head.out_stride});
     for (std::int64_t row = 0; row < tile.count; ++row) scale_range(head.size, inverse[row], to + row * head.out_stride);
   }
 }
@@ -132,7 +132,7 @@ void backward_head(const Head& head, const float* dout, const float* qkv, const 
     const float *tile_dout = dout + head.out_offset + first * out_stride, *tile_out = out + head.out_offset + first * out_stride;
     float* dscores = scores + query_tile * whole_vectors(head.sequence);
     scores_of(head, tile, qkv, scores);
-    multiply({false, true, tile.count, tile.keys, size}, 1, tile_dout, out_stride, v, stride, 0, dscores, tile.width);
+    multiply({false, true, tile.count, tile.keys, size}, 1, {tile_dout, out_stride}, {v, stride}, 0, {dscores, tile.width});
     for (std::int64_t row = 0; row < tile.count; ++row) {
       const float d = dot(size, tile_dout + row * out_stride, tile_out + row * out_stride);
       float *p = scores + row * tile.width, *dp = dscores + row * tile.width;
@@ -145,10 +145,10 @@ void backward_head(const Head& head, const float* dout, const float* qkv, const 
     }
     const float beta = first == last_tile ? 0.0f : 1.0f;
     const Product over_queries{true, false, tile.keys, size, tile.count};
-    multiply(over_queries, 1, scores, tile.width, tile_dout, out_stride, beta, dv, stride);
-    multiply(over_queries, head.scale, dscores, tile.width, q + first * stride, stride, beta, dk, stride);
-    multiply({false, false, tile.count, size, tile.keys}, head.scale, dscores, tile.width, k, stride, 0, dq + first * stride,
-             stride);
+    multiply(over_queries, 1, {scores, tile.width}, {tile_dout, out_stride}, beta, {dv, stride});
+    multiply(over_queries, head.scale, {dscores, tile.width}, {q + first * stride, stride}, beta, {dk, stride});
+    multiply({false, false, tile.count, size, tile.keys}, head.scale, {dscores, tile.width}, {k, stride}, 0,
+             {dq + first * stride, stride});
   }
 }
 

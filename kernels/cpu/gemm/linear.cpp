@@ -39,12 +39,11 @@ void start_row(std::int64_t n, const float* bias, const float* residual, float* 
 
 }  // namespace
 
-void multiply(Product product, float alpha, const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta,
-              float* c, std::int64_t ldc) {
+void multiply(Product product, float alpha, Matrix a, Matrix b, float beta, Result c) {
   const auto dimension = [](std::int64_t n) { return static_cast<blasint>(n); };
   cblas_sgemm(CblasRowMajor, product.transpose_a ? CblasTrans : CblasNoTrans, product.transpose_b ? CblasTrans : CblasNoTrans,
-              dimension(product.m), dimension(product.n), dimension(product.k), alpha, a, dimension(lda), b, dimension(ldb), beta,
-              c, dimension(ldc));
+              dimension(product.m), dimension(product.n), dimension(product.k), alpha, a.data, dimension(a.stride), b.data,
+              dimension(b.stride), beta, c.data, dimension(c.stride));
 }
 
 void CpuKernels::column_sums(std::int64_t rows, std::int64_t columns, const float* x, float* sums) const {
@@ -62,7 +61,8 @@ void CpuKernels::linear(LinearShape shape, View x, View weight, View bias, View 
       for (std::int64_t row = first; row < last; ++row) start_row(columns, offset, nullptr, to + row * columns);
     });
   }
-  multiply({false, true, rows, out, in}, 1, floats(x, rows * in), in, floats(weight, out * in), in, bias ? 1.0f : 0.0f, to, out);
+  multiply({false, true, rows, out, in}, 1, {floats(x, rows * in), in}, {floats(weight, out * in), in}, bias ? 1.0f : 0.0f,
+           {to, out});
 }
 
 void CpuKernels::linear_gelu(LinearShape shape, View x, View weight, View bias, View pre, View y) {
@@ -83,7 +83,7 @@ void CpuKernels::linear_residual(const LinearResidual& op) {
     parallel_ranges(limits_.threads, n, out, 1, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t row = first; row < last; ++row) start_row(out, offset, base + row * out, to + row * out);
     });
-    multiply({false, true, n, out, in}, 1, from, in, matrix, in, 1, to, out);
+    multiply({false, true, n, out, in}, 1, {from, in}, {matrix, in}, 1, {to, out});
     return;
   }
   const std::int64_t block = product_.count / out;  // y may be the residual: the product stands in scratch, some rows at a time
@@ -91,7 +91,7 @@ void CpuKernels::linear_residual(const LinearResidual& op) {
   for (std::int64_t start = 0; start < n; start += block) {
     const std::int64_t count = std::min(block, n - start);
     float* product = product_.fp32();
-    multiply({false, true, count, out, in}, 1, from + start * in, in, matrix, in, 0, product, out);
+    multiply({false, true, count, out, in}, 1, {from + start * in, in}, {matrix, in}, 0, {product, out});
     parallel_ranges(limits_.threads, count, out, 1, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t row = first; row < last; ++row) {
         const std::int64_t at = (start + row) * out;
@@ -103,8 +103,8 @@ void CpuKernels::linear_residual(const LinearResidual& op) {
 
 void CpuKernels::linear_input_gradient(LinearShape shape, View dy, View weight, View dx) {
   const auto [rows, in, out] = shape;
-  multiply({false, false, rows, in, out}, 1, floats(dy, rows * out), out, floats(weight, out * in), in, 0, floats(dx, rows * in),
-           in);
+  multiply({false, false, rows, in, out}, 1, {floats(dy, rows * out), out}, {floats(weight, out * in), in}, 0,
+           {floats(dx, rows * in), in});
 }
 
 void CpuKernels::linear_input_gradient_gelu(LinearShape shape, View dy, View weight, View pre, View dpre) {
@@ -119,7 +119,7 @@ void CpuKernels::linear_input_gradient_gelu(LinearShape shape, View dy, View wei
 void CpuKernels::linear_weight_gradient(LinearShape shape, View dy, View x, View dweight, View dbias) {
   const auto [rows, in, out] = shape;
   const float* d = floats(dy, rows * out);
-  multiply({true, false, out, in, rows}, 1, d, out, floats(x, rows * in), in, 1, floats(dweight, out * in), in);
+  multiply({true, false, out, in, rows}, 1, {d, out}, {floats(x, rows * in), in}, 1, {floats(dweight, out * in), in});
   if (dbias) column_sums(rows, out, d, floats(dbias, out));
 }
 

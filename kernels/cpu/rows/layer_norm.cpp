@@ -49,10 +49,19 @@ void norm_gradient_row(std::int64_t n, const float* dy, const float* x, const fl
   }
 }
 
+struct NormWeightGradient {
+  std::int64_t rows, columns;
+  const float *dy, *x;       // [rows, columns]
+  const float *mean, *rstd;  // [rows]
+  float *dgain, *dbias;      // [columns]
+};
+
 /// dgain, dbias += columns first .. last - 1 of dy z and of dy, each column from its first row to its last
 TRIREME_RANGE_FUNCTION
-void norm_weight_gradient_range(std::int64_t rows, std::int64_t columns, std::int64_t first, std::int64_t last, const float* dy,
-                                const float* x, const float* mean, const float* rstd, float* dgain, float* dbias) {
+void norm_weight_gradient_range(const NormWeightGradient& op, std::int64_t first, std::int64_t last) {
+  const std::int64_t rows = op.rows, columns = op.columns;
+  const float *dy = op.dy, *x = op.x, *mean = op.mean, *rstd = op.rstd;
+  float *dgain = op.dgain, *dbias = op.dbias;
   constexpr std::int64_t width = 256;  // columns at once: their sums stay in the first-level cache
   for (std::int64_t column = first; column < last; column += width) {
     const std::int64_t n = std::min(width, last - column);
@@ -108,7 +117,7 @@ void CpuKernels::layer_norm_backward(const LayerNormBackward& op) {
   const float* through = op.dresidual ? floats(op.dresidual, rows * hidden) : nullptr;
   float *to = floats(op.dx, rows * hidden), *gains = floats(op.dgain, hidden), *biases = floats(op.dbias, hidden);
   parallel_ranges(limits_.threads, hidden, rows, 16, [&](std::int64_t first, std::int64_t last) {
-    norm_weight_gradient_range(rows, hidden, first, last, d, from, means, rstds, gains, biases);
+    norm_weight_gradient_range({rows, hidden, d, from, means, rstds, gains, biases}, first, last);
   });
   parallel_ranges(limits_.threads, rows, hidden, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t row = first; row < last; ++row) {
