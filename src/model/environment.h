@@ -19,8 +19,8 @@ struct Environment {
   std::uint64_t seed;  // of the run
 
   bool split() const { return tensor.size() > 1; }
-  /// In place and finished: the g operator's forward pass, and f's backward pass (section 2.3).
-  void all_reduce(kernels::View v) const { tensor.wait(tensor.all_reduce(v, grid::Reduce::sum, grid::Traffic::tp_all_reduce)); }
+  /// In place, done before the next kernel: the g operator's forward pass, and f's backward pass (section 2.3).
+  void all_reduce(kernels::View v) const { tensor.order_after(tensor.all_reduce(v, grid::Reduce::sum, grid::Traffic::tp_all_reduce)); }
 };
 
 /// Where dropout acts.

@@ -21,7 +21,7 @@ void forward(const Environment& env, const StageParameters& weights, View x, Vie
   env.kernels.layer_norm(d.n(), d.hidden, x, weights.norm_gain, weights.norm_bias, scratch.norm, scratch.mean, scratch.rstd);
   env.kernels.linear({d.n(), d.hidden, d.vocabulary.rows}, scratch.norm, weights.output, {}, scratch.logits);
   env.kernels.cross_entropy_maximum(d.n(), scratch.logits, d.vocabulary, scratch.maximum);
-  env.tensor.wait(env.tensor.all_reduce(scratch.maximum, Reduce::maximum, Traffic::tp_all_reduce));
+  env.tensor.order_after(env.tensor.all_reduce(scratch.maximum, Reduce::maximum, Traffic::tp_all_reduce));
   const Sums sums = halves(env, scratch);
   env.kernels.cross_entropy_sums(d.n(), scratch.logits, d.vocabulary, targets, scratch.maximum, sums.exponentials,
                                  sums.target_logits);
@@ -65,7 +65,7 @@ double head_loss_and_gradient(const Environment& env, const StageParameters& wei
   env.kernels.linear_input_gradient(shape, scratch.logits, weights.output, scratch.d_norm);
   const grid::Ticket sum = env.tensor.all_reduce(scratch.d_norm, Reduce::sum, Traffic::tp_all_reduce);
   env.kernels.linear_weight_gradient(shape, scratch.logits, scratch.norm, gradients.output, {});
-  env.tensor.wait(sum);
+  env.tensor.order_after(sum);
   env.kernels.layer_norm_backward(dim.n(), dim.hidden, scratch.d_norm, x, weights.norm_gain, scratch.mean, scratch.rstd, {}, d,
                                   gradients.norm_gain, gradients.norm_bias);
   return result;

@@ -43,7 +43,7 @@ void column_backward(const Environment& env, LinearShape shape, View dy, View x,
   const grid::Ticket sum = env.tensor.all_reduce(dx, grid::Reduce::sum, grid::Traffic::tp_all_reduce);
   env.progress.poll();
   env.kernels.linear_weight_gradient(shape, dy, x, dweight, dbias);
-  env.tensor.wait(sum);
+  env.tensor.order_after(sum);
   env.progress.poll();
 }
 

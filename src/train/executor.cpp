@@ -77,7 +77,7 @@ double PipelineExecutor::run(const Run& run) {
 }
 
 void PipelineExecutor::settle(InFlight& transfer) {
-  if (transfer.channel) transfer.channel->wait(transfer.ticket);
+  if (transfer.channel) transfer.channel->order_after(transfer.ticket);
   transfer = {};
 }
 
