@@ -34,14 +34,6 @@ struct View {
   std::int64_t* int64() const;
 };
 
-/// Spans over host objects, for small exchanges.
-inline View view(double& value) { return {&value, 1, DType::fp64}; }
-inline View view(std::int64_t& value) { return {&value, 1, DType::int64}; }
-inline View view(std::vector<float>& v) { return {v.data(), static_cast<std::int64_t>(v.size()), DType::fp32}; }
-inline View view(std::vector<double>& v) { return {v.data(), static_cast<std::int64_t>(v.size()), DType::fp64}; }
-inline View view(std::vector<std::int32_t>& v) { return {v.data(), static_cast<std::int64_t>(v.size()), DType::int32}; }
-inline View view(std::vector<std::int64_t>& v) { return {v.data(), static_cast<std::int64_t>(v.size()), DType::int64}; }
-
 class Device {
  public:
   virtual ~Device() = default;

@@ -29,7 +29,7 @@ std::string make_run_id(grid::World& world) {
         fmt::format("{} {} {}", world.host(), getpid(), std::chrono::system_clock::now().time_since_epoch().count());
     id = fmt::format("{:016x}", base::hash64(std::as_bytes(std::span(facts))));
   }
-  world.broadcast(id);
+  world.everyone().broadcast(id);
   return id;
 }
 
@@ -92,7 +92,7 @@ void CheckpointWriter::save(std::int64_t step) {
   agree([&] {
     if (grid_.world().rank() == 0) partial_ = store::create_partial(plan_.folder, step);
   });
-  grid_.world().broadcast(partial_);
+  grid_.world().everyone().broadcast(partial_);
   start_writing();
   if (!snapshot_) finish();
 }
@@ -135,7 +135,7 @@ void CheckpointWriter::start_publishing() {
   agree([&] {
     if (writing_.valid()) record = to_json(writing_.get());
   });
-  const std::vector<std::string> records = grid_.world().gather(record);
+  const std::vector<std::string> records = grid_.world().everyone().gather(record);
   phase_ = Phase::publishing;
   if (grid_.world().rank() != 0) return;
   store::Manifest manifest{.run_id = run_id_,

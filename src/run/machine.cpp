@@ -16,7 +16,8 @@ namespace trireme::train {
 double measure_peak_flops(kernels::Kernels& kernels) {
   constexpr std::int64_t n = 512;
   std::vector<float> x(n * n, 1.0f), weight(n * n, 0.5f), y(n * n);
-  const auto product = [&] { kernels.linear({n, n, n}, kernels::view(x), kernels::view(weight), {}, kernels::view(y)); };
+  const auto view = [](std::vector<float>& v) { return kernels::View{v.data(), n * n, kernels::DType::fp32}; };
+  const auto product = [&] { kernels.linear({n, n, n}, view(x), view(weight), {}, view(y)); };
   product();
   const double begin = base::now();
   int products = 0;

@@ -40,13 +40,13 @@ std::string rank_text(grid::Grid& grid) {
 /// Every rank: the text of the rank with the smallest key, of the lowest such rank; "" when no rank has one. `none`: has none.
 std::string of_first(grid::World& world, std::int64_t key, std::string text) {
   const auto largest = [&](std::int64_t value) {
-    world.everyone().wait(world.everyone().all_reduce(kernels::view(value), grid::Reduce::maximum, grid::Traffic::control));
+    world.everyone().all_reduce(value, grid::Reduce::maximum);
     return value;
   };
   const std::int64_t first = -largest(-key);
   if (first == none) return "";
   const std::int64_t rank = -largest(key == first ? -world.rank() : -world.size());
-  world.broadcast(text, static_cast<int>(rank));
+  world.everyone().broadcast(text, static_cast<int>(rank));
   return text;
 }
 

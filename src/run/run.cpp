@@ -38,8 +38,8 @@ std::unique_ptr<RunFolder> open_folder(grid::World& world, const config::Resolve
 
 /// The products come first: they fault in what the libraries need, so that private memory grows by the model's alone afterwards.
 Machine measure_machine(grid::World& world, kernels::Kernels& kernels, const Start& start, double begin, RunFolder* folder) {
-  world.barrier();
-  const double peak = world.sum(measure_peak_flops(kernels)) / world.size();
+  world.everyone().barrier();
+  const double peak = world.everyone().sum(measure_peak_flops(kernels)) / world.size();
   if (folder)
     folder->print(
         fmt::format("peak a rank: {}FLOP/s with {} thread{}: fp32 matrix products, measured now on all ranks at once\n\n",

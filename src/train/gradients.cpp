@@ -28,9 +28,9 @@ void GradientReducer::layer_done(int layer) {
 
 void GradientReducer::finish() {
   if (output_gradient_) kernels_.add(tied_, output_gradient_);
-  if (grid_.has_tied()) grid_.tied().wait(grid_.tied().all_reduce(tied_, Reduce::sum, Traffic::tied_embedding));
+  if (grid_.has_tied()) grid_.tied().order_after(grid_.tied().all_reduce(tied_, Reduce::sum, Traffic::tied_embedding));
   if (tied_) start(tied_);
-  grid_.data().wait(last_);
+  grid_.data().order_after(last_);
 }
 
 GradientNorm::GradientNorm(const spec::LocalTable& table, kernels::Kernels& kernels, grid::Grid& grid)
@@ -42,7 +42,7 @@ double GradientNorm::operator()(View gradients) {
     if (row.counted)
       slots_[row.index * grid_.tensor().size() + grid_.tensor().rank()] =
           kernels_.squared_norm(gradients.slice(row.offset, row.elements));
-  grid_.model().wait(grid_.model().all_reduce(kernels::view(slots_), Reduce::sum, Traffic::control));
+  grid_.model_control().all_reduce(slots_, Reduce::sum);
   double sum = 0;
   for (double slot : slots_) sum += slot;
   return std::sqrt(sum);

@@ -165,11 +165,10 @@ void Trainer::finish_step(std::int64_t step) {
 double Trainer::mean_over_data(double pipeline_sum, double tokens) {
   std::fill(loss_slots_.begin(), loss_slots_.end(), 0.0);
   loss_slots_[grid_.at().data] = pipeline_sum;
-  grid::Communicator &data = grid_.data(), &pipeline = grid_.pipeline();
-  data.wait(data.all_reduce(kernels::view(loss_slots_), grid::Reduce::sum, grid::Traffic::control));
+  grid_.data_control().all_reduce(loss_slots_, grid::Reduce::sum);
   double sum = 0;
   for (double slot : loss_slots_) sum += slot;
-  pipeline.wait(pipeline.broadcast(kernels::view(sum), pipeline.size() - 1, grid::Traffic::control));
+  grid_.pipeline_control().broadcast(sum, grid_.shape().pipeline - 1);
   return sum / tokens;
 }
 

@@ -1,9 +1,12 @@
 // The bits of every operation's result: the same when it is repeated, at any alignment, and on one and on two threads except
 // where the BLAS makes the product.
 #include "validation/unit/kernels/fixture.h"
+#include "validation/unit/support/views.h"
 
 namespace trireme::kernels {
 namespace {
+
+using test::view;
 
 using Values = std::vector<float>;
 

@@ -6,12 +6,15 @@
 
 #include "base/error.h"
 #include "kernels/device.h"
+#include "validation/unit/support/views.h"
 
 // The address sanitizer's allocator ends the program by default where malloc returns null.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
 namespace trireme::kernels {
 namespace {
+
+using test::view;
 
 TEST(View, SliceAndTypes) {
   std::vector<float> values = {0, 1, 2, 3};

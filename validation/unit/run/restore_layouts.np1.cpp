@@ -13,6 +13,7 @@
 #include "store/shard.h"
 #include "validation/unit/support/layouts.h"
 #include "validation/unit/support/run_files.h"
+#include "validation/unit/support/views.h"
 
 namespace trireme::test {
 namespace {
@@ -55,8 +56,7 @@ store::FileRecord pass_through(const store::CheckpointReader& from, const Layout
   Values buffers[3];
   for (Values& buffer : buffers) buffer.assign(table.elements, -1.0f);
   const auto device = kernels::make_cpu_device();
-  train::load_state(from, {table, kernels::view(buffers[0]), kernels::view(buffers[1]), kernels::view(buffers[2])}, true,
-                    *device);
+  train::load_state(from, {table, test::view(buffers[0]), test::view(buffers[1]), test::view(buffers[2])}, true, *device);
   std::vector<store::TensorPart> parts;
   for (const Quantity quantity : store::quantities)
     for (const spec::LocalParameter* row : stored_rows(table, layout.data, at.data)) {

@@ -9,6 +9,7 @@
 #include "train/executor.h"
 #include "train/initialize.h"
 #include "train/optimizer.h"
+#include "validation/unit/support/views.h"
 
 namespace trireme::train {
 namespace {
@@ -47,7 +48,7 @@ class Initial : public testing::Test {
 
   std::vector<float> weights(const spec::LocalTable& table) {
     std::vector<float> buffer(table.elements);
-    initialize_weights(table, 7, *device_, kernels::view(buffer));
+    initialize_weights(table, 7, *device_, test::view(buffer));
     return buffer;
   }
   spec::LocalTable table(int p, int stage, int t, int rank) {
