@@ -8,8 +8,7 @@
 
 namespace trireme::kernels::cuda {
 
-/// Its calls are ordered with what is given to `stream()`. Uploads and downloads are done when they return; zeroing and copies in
-/// device memory when the stream gets there.
+/// Its calls are ordered with what is given to `stream()`, and done when the stream gets there.
 class CudaDevice : public Device {
  public:
   virtual Stream stream() const = 0;
