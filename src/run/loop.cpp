@@ -40,7 +40,7 @@ Loop::Loop(grid::World& world, const config::Resolved& resolved, const Start& st
       machine_(machine),
       writer_(trainer.state(), plan(resolved, start), trainer.device(), trainer.grid(), trainer.snapshot()),
       turns_(world, signals, config_.run.directory, config_.run.time_limit),
-      tracer_(world, config_, config::write_config(resolved), config_.run.directory) {
+      tracer_(world, config_, config::write_config(resolved), config_.run.directory, trainer.device()) {
   if (start.resumes && start.origin.moments) writer_.set_saved_step(start.origin.step);
   turns_.expect_save(static_cast<double>(spec::checkpoint_bytes(config_.model)) / world.size() / unmeasured_save_rate);
 }

@@ -62,7 +62,8 @@ ClockReading read_clock(grid::World& world) {
   return {reading[0], reading[1], reading[2]};
 }
 
-Tracer::Tracer(grid::World& world, const config::Config& config, std::string config_text, std::string folder)
+Tracer::Tracer(grid::World& world, const config::Config& config, std::string config_text, std::string folder,
+               kernels::Device& device)
     : world_(world),
       config_(config),
       steps_(config::parse_steps(config.trace.steps)),
@@ -83,6 +84,7 @@ Tracer::Tracer(grid::World& world, const config::Config& config, std::string con
   if (config.run.evaluate_every > 0)
     capacity += events_of(forward_only(make_schedule(config, config.run.evaluate_samples, world.size())), layers);
   events_.reserve(capacity);
+  if (!device.is_host()) times_.emplace(device, 2 * capacity);
 }
 
 std::string Tracer::path(std::int64_t step) const { return fmt::format("{}/traces/step-{:08}.h5", folder_, step); }
@@ -95,7 +97,12 @@ void Tracer::begin(std::int64_t step) {
   world_.everyone().barrier();
   events_.clear();
   begin_ = base::now();
-  world_.activity().record(&events_);
+  if (times_) {
+    times_->begin();
+    world_.activity().record(&events_, *times_);
+  } else {
+    world_.activity().record(&events_);
+  }
 }
 
 /// This rank's row, in rank 0's time since the step's start: [offset, error, missed, events x event_size]. Every rank.
@@ -148,6 +155,7 @@ void Tracer::end() {
   if (!tracing_) return;
   tracing_ = false;
   world_.activity().record(nullptr);
+  if (times_) take_device_times(events_, *times_);  // the step's record was read after its work
   const std::int64_t missed = world_.activity().missed();
   const grid::Activity::Scope scope(world_.activity(), grid::Work::output);
   gather(pack(read_clock(world_), missed));

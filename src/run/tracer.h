@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "config/config.h"
 #include "config/steps.h"
+#include "grid/device_times.h"
 #include "grid/world.h"
 #include "spec/stages.h"
 #include "store/trace_file.h"
@@ -26,8 +28,9 @@ ClockReading read_clock(grid::World& world);
 class Tracer {
  public:
   /// Every rank, with equal arguments. Takes the memory for the events of a step and the evaluation after it. Files go to
-  /// `folder`/traces, made by rank 0 when the first is written; `config_text`: the resolved configuration.
-  Tracer(grid::World& world, const config::Config& config, std::string config_text, std::string folder);
+  /// `folder`/traces, made by rank 0 when the first is written; `config_text`: the resolved configuration; `device`: whose work
+  /// it is.
+  Tracer(grid::World& world, const config::Config& config, std::string config_text, std::string folder, kernels::Device& device);
 
   /// Every rank, around step `step` >= 1 and all that follows until the next: both do nothing if it is not to be traced. No event
   /// in between takes memory.
@@ -52,6 +55,7 @@ class Tracer {
   store::TraceHeader header_;
   std::vector<std::string> hosts_;  // of every rank, on rank 0
   std::vector<grid::Event> events_;
+  std::optional<grid::DeviceTimes> times_;  // where the device works while the host goes on
   bool tracing_ = false;
   ClockReading before_;
   double begin_ = 0;  // of the step, on this rank's clock

@@ -70,7 +70,7 @@ TEST(Tracer, RecordsEveryActionOfEveryRank) {
     const Folder folder;  // rank 0's is used
     const config::Config config = configuration(layout);
     train::Trainer trainer = make_trainer(world(), config);
-    train::Tracer tracer(world(), config, "the configuration", folder.path());
+    train::Tracer tracer(world(), config, "the configuration", folder.path(), trainer.device());
     for (int step = 1; step <= 3; ++step) {
       tracer.begin(step);
       trainer.step(step - 1);
@@ -103,7 +103,7 @@ TEST(Tracer, RecordsEveryActionOfEveryRank) {
 TEST(Tracer, AFileThatCannotBeWrittenCostsNoRank) {
   const config::Config config = configuration(layouts.front());
   train::Trainer trainer = make_trainer(world(), config);
-  train::Tracer tracer(world(), config, "", "/dev/null");
+  train::Tracer tracer(world(), config, "", "/dev/null", trainer.device());
   tracer.begin(2);
   trainer.step(1);
   std::string message;
