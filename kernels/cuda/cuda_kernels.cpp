@@ -96,13 +96,21 @@ class CudaKernels final : public Kernels {
     cuda::cross_entropy_gradient(rows, logits, range, targets, sums, target_logits, scale, losses, stream_);
   }
 
-  void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment) override {
-    cuda::adamw(step, weight, gradient, first_moment, second_moment, {}, stream_);
+  void clip(double clip, View squares, View record) override { cuda::clip(clip, squares, record, stream_); }
+  void adamw(AdamW step, View record, View weight, View gradient, View first_moment, View second_moment, View copy) override {
+    cuda::adamw(step, record, weight, gradient, first_moment, second_moment, copy, stream_);
   }
+  void cast(View to, View from) override { cuda::cast(to, from, stream_); }
   void add(View y, View x) override { cuda::add(y, x, stream_); }
-  double squared_norm(View x) override { return reduce(cuda::squared_norm, x); }
-  double sum(View x) override { return reduce(cuda::sum, x); }
-  std::int64_t non_finite_count(View x) override { return static_cast<std::int64_t>(reduce(cuda::non_finite_count, x)); }
+  void squared_norm(View x, View out) override { cuda::squared_norm(x, out, take(DType::fp64, sum_scratch(x.count)), stream_); }
+  void sum(View x, View out) override { cuda::sum(x, out, take(DType::fp64, sum_scratch(x.count)), stream_); }
+  std::int64_t non_finite_count(View x) override {
+    const View memory = take(DType::fp64, 1 + sum_scratch(x.count)), result = memory.slice(0, 1);
+    cuda::non_finite_count(x, result, memory.slice(1, memory.count - 1), stream_);
+    double count = 0;
+    device_.download(&count, result);
+    return static_cast<std::int64_t>(count);
+  }
 
  private:
   View take(DType type, std::int64_t count) const {
@@ -112,14 +120,6 @@ class CudaKernels final : public Kernels {
     return {scratch_.data, count, type};
   }
   View floats(std::int64_t count) const { return count > 0 ? take(DType::fp32, count) : View{}; }
-
-  double reduce(void (*launch)(View, View, View, Stream), View x) const {
-    const View memory = take(DType::fp64, 1 + sum_scratch(x.count)), result = memory.slice(0, 1);
-    launch(x, result, memory.slice(1, memory.count - 1), stream_);
-    double value = 0;
-    device_.download(&value, result);
-    return value;
-  }
 
   Device& device_;
   Stream stream_;

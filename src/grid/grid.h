@@ -65,7 +65,6 @@ class Grid {
   /// The same groups for host data.
   Control tensor_control() { return Control(*tensor_); }
   Control data_control() { return Control(*data_); }
-  Control pipeline_control() { return Control(*pipeline_); }
   Control model_control() { return Control(*model_); }
   Control tied_control() { return Control(tied()); }
   /// First stage (member 0) and last stage (member 1) of one pipeline. Only these have it, and only if p > 1.

@@ -20,7 +20,9 @@ struct Environment {
 
   bool split() const { return tensor.size() > 1; }
   /// In place, done before the next kernel: the g operator's forward pass, and f's backward pass (section 2.3).
-  void all_reduce(kernels::View v) const { tensor.order_after(tensor.all_reduce(v, grid::Reduce::sum, grid::Traffic::tp_all_reduce)); }
+  void all_reduce(kernels::View v) const {
+    tensor.order_after(tensor.all_reduce(v, grid::Reduce::sum, grid::Traffic::tp_all_reduce));
+  }
 };
 
 /// Where dropout acts.

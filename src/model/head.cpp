@@ -28,11 +28,11 @@ void forward(const Environment& env, const StageParameters& weights, View x, Vie
   env.all_reduce(scratch.sums);
 }
 
-double loss(const Environment& env, View targets, float scale, const HeadScratch& scratch) {
+void form_loss(const Environment& env, View targets, float scale, const HeadScratch& scratch, View loss) {
   const Sums sums = halves(env, scratch);
   env.kernels.cross_entropy_gradient(env.dims.n(), scratch.logits, env.dims.vocabulary, targets, sums.exponentials,
                                      sums.target_logits, scale, scratch.losses);
-  return env.kernels.sum(scratch.losses);
+  env.kernels.sum(scratch.losses, loss);
 }
 
 }  // namespace
@@ -51,15 +51,16 @@ HeadScratch take_head_scratch(kernels::Arena& arena, const Dimensions& dims) {
           .logits = take()};
 }
 
-double head_loss(const Environment& env, const StageParameters& weights, View x, View targets, const HeadScratch& scratch) {
+void head_loss(const Environment& env, const StageParameters& weights, View x, View targets, const HeadScratch& scratch,
+               View loss) {
   forward(env, weights, x, targets, scratch);
-  return loss(env, targets, 0.0f, scratch);
+  form_loss(env, targets, 0.0f, scratch, loss);
 }
 
-double head_loss_and_gradient(const Environment& env, const StageParameters& weights, const StageParameters& gradients, View x,
-                              View targets, float scale, const HeadScratch& scratch, View d) {
+void head_loss_and_gradient(const Environment& env, const StageParameters& weights, const StageParameters& gradients, View x,
+                            View targets, float scale, const HeadScratch& scratch, View loss, View d) {
   forward(env, weights, x, targets, scratch);
-  const double result = loss(env, targets, scale, scratch);
+  form_loss(env, targets, scale, scratch, loss);
   const Dimensions& dim = env.dims;
   const kernels::LinearShape shape{dim.n(), dim.hidden, dim.vocabulary.rows};
   env.kernels.linear_input_gradient(shape, scratch.logits, weights.output, scratch.d_norm);
@@ -68,7 +69,6 @@ double head_loss_and_gradient(const Environment& env, const StageParameters& wei
   env.tensor.order_after(sum);
   env.kernels.layer_norm_backward(dim.n(), dim.hidden, scratch.d_norm, x, weights.norm_gain, scratch.mean, scratch.rstd, {}, d,
                                   gradients.norm_gain, gradients.norm_bias);
-  return result;
 }
 
 }  // namespace trireme::model

@@ -48,18 +48,18 @@ void Stage::run_layers(int c, Slot& slot, const Microbatch& microbatch, bool tra
   }
 }
 
-double Stage::forward(int c, int index, const Microbatch& microbatch, float loss_scale) {
+void Stage::forward(int c, int index, const Microbatch& microbatch, float loss_scale) {
   Slot& slot = slots_[c][index];
   run_layers(c, slot, microbatch, true);
-  if (!chunks_[c].head) return 0;
-  return head_loss_and_gradient(env_, weights_, gradients_, slot.output(), microbatch.targets, loss_scale, head_scratch_,
-                                slot.gradient);
+  if (chunks_[c].head)
+    head_loss_and_gradient(env_, weights_, gradients_, slot.output(), microbatch.targets, loss_scale, head_scratch_,
+                           microbatch.loss, slot.gradient);
 }
 
-double Stage::evaluate(int c, int index, const Microbatch& microbatch) {
+void Stage::evaluate(int c, int index, const Microbatch& microbatch) {
   Slot& slot = slots_[c][index];
   run_layers(c, slot, microbatch, false);
-  return chunks_[c].head ? head_loss(env_, weights_, slot.output(), microbatch.targets, head_scratch_) : 0;
+  if (chunks_[c].head) head_loss(env_, weights_, slot.output(), microbatch.targets, head_scratch_, microbatch.loss);
 }
 
 void Stage::backward(int c, int index, const std::function<void(int)>& layer_done) {

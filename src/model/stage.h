@@ -11,10 +11,11 @@
 
 namespace trireme::model {
 
-/// A microbatch's place in the run and its tokens. Only the first stage reads `inputs`, only the last `targets`.
+/// A microbatch's place in the run, its tokens and its loss. Only the first stage reads `inputs`, only the last `targets`.
 struct Microbatch {
   std::uint64_t first_sample = 0;
   View inputs, targets;  // [s, b] int32
+  View loss;             // [1] fp64, written in the last chunk: the sum over its targets, in nats
 };
 
 /// What one microbatch keeps from its forward to its backward pass in one chunk.
@@ -38,11 +39,11 @@ class Stage {
   int chunk_count() const { return static_cast<int>(chunks_.size()); }
   const spec::Chunk& chunk(int index) const { return chunks_[index]; }
 
-  /// slot.input (or the tokens, in the first chunk) -> slot.output(). In the last chunk also the loss: the sum over the
-  /// microbatch's targets, in nats, is returned, and slot.gradient is that of loss_scale times it. Elsewhere returns 0.
-  double forward(int chunk, int slot, const Microbatch& microbatch, float loss_scale);
+  /// slot.input (or the tokens, in the first chunk) -> slot.output(). In the last chunk also the loss, and slot.gradient is that
+  /// of loss_scale times it.
+  void forward(int chunk, int slot, const Microbatch& microbatch, float loss_scale);
   /// The loss alone, no dropout; nothing is kept for a backward pass.
-  double evaluate(int chunk, int slot, const Microbatch& microbatch);
+  void evaluate(int chunk, int slot, const Microbatch& microbatch);
   /// slot.gradient: of the output on entry, of the input on return. `layer_done(layer)` is called when the gradients of that
   /// layer are complete for this microbatch: l is the final norm, -1 the embedding.
   void backward(int chunk, int slot, const std::function<void(int)>& layer_done);

@@ -97,22 +97,29 @@ void CheckpointWriter::save(std::int64_t step) {
   if (!snapshot_) finish();
 }
 
-/// Of the live buffers, or of the snapshot, where the stored rows of all three follow each other.
+/// Where the stored rows of weights and moments are copied to; null where they are written from the live buffers.
+float* CheckpointWriter::memory_for_copies() {
+  if (snapshot_) return snapshot_.fp32();
+  if (device_.is_host()) return nullptr;
+  copies_.emplace(device_, 3 * stored_elements(rows_) * bytes_of(kernels::DType::fp32));
+  return static_cast<float*>(copies_->data());
+}
+
+/// Of the live buffers, or of copies, where the stored rows of all three follow each other.
 std::vector<store::TensorPart> CheckpointWriter::take_parts() {
   std::vector<store::TensorPart> parts;
-  std::int64_t at = 0;
+  float* copy = memory_for_copies();
   const auto take = [&](Quantity quantity, View buffer) {
     for (const spec::LocalParameter* row : rows_) {
       const std::int64_t elements = row->slice.elements();
-      View values = buffer.slice(row->offset, elements);
-      if (snapshot_) {
-        const View copy = snapshot_.slice(at, elements);
-        device_.copy(copy, values);
-        values = copy;
-        at += base::round_up(elements, base::buffer_alignment / 4);
+      const View live = buffer.slice(row->offset, elements);
+      float* values = copy ? copy : live.fp32();
+      if (copy) {
+        device_.download(copy, live);
+        copy += base::round_up(elements, base::buffer_alignment / 4);
       }
       const spec::Parameter& parameter = state_.table.parameter(*row);
-      parts.push_back({quantity, parameter.name, parameter.shape, row->slice.start, row->slice.count, values.fp32()});
+      parts.push_back({quantity, parameter.name, parameter.shape, row->slice.start, row->slice.count, values});
     }
   };
   take(Quantity::parameters, state_.weights);
@@ -135,6 +142,7 @@ void CheckpointWriter::start_publishing() {
   agree([&] {
     if (writing_.valid()) record = to_json(writing_.get());
   });
+  copies_.reset();
   const std::vector<std::string> records = grid_.world().everyone().gather(record);
   phase_ = Phase::publishing;
   if (grid_.world().rank() != 0) return;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,8 @@ struct CheckpointPlan {
 /// grid::Agreed on all ranks, after one has said why; nothing published before is lost then, and the next save starts anew.
 class CheckpointWriter {
  public:
-  /// `snapshot`: memory for `stored_elements` of this rank, three times (spec/memory.h); empty: every save is a finished one.
+  /// `snapshot`: pinned memory for `stored_elements` of this rank, three times (spec/memory.h); empty: every save is a finished
+  /// one.
   CheckpointWriter(const TrainingState& state, CheckpointPlan plan, kernels::Device& device, grid::Grid& grid,
                    kernels::View snapshot);
 
@@ -51,6 +53,7 @@ class CheckpointWriter {
  private:
   enum class Phase { idle, writing, publishing };
   std::vector<store::TensorPart> take_parts();
+  float* memory_for_copies();
   void start_writing();
   void start_publishing();
   void agree(const std::function<void()>& work);
@@ -61,6 +64,7 @@ class CheckpointWriter {
   kernels::Device& device_;
   grid::Grid& grid_;
   kernels::View snapshot_;
+  std::optional<kernels::PinnedMemory> copies_;  // of one save, where there is no snapshot and the host cannot read in place
   std::vector<const spec::LocalParameter*> rows_;
   std::string run_id_;
   Phase phase_ = Phase::idle;

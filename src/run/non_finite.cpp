@@ -56,7 +56,7 @@ class Search : public Probe {
   Search(Trainer& trainer, std::int64_t step)
       : trainer_(trainer), step_(step), layers_(static_cast<int>(trainer.config().model.layers)) {}
 
-  void after_forward(int chunk, int slot, int microbatch, double loss) override;
+  void after_forward(int chunk, int slot, int microbatch, View loss) override;
   void after_backward(int chunk, int slot, int microbatch, int layer) override;
   std::int64_t key() const { return key_; }
   const std::string& text() const { return text_; }
@@ -148,7 +148,7 @@ void Search::look_at_gradients(int microbatch, int layer) {
   }
 }
 
-void Search::after_forward(int c, int index, int microbatch, double loss) {
+void Search::after_forward(int c, int index, int microbatch, View loss_cell) {
   const spec::Chunk& chunk = trainer_.stage().chunk(c);
   const model::Slot& slot = trainer_.stage().slot(c, index);
   if (chunk.embedding) look({microbatch, forward, -1, 0}, "output", slot.input, true);
@@ -159,6 +159,8 @@ void Search::after_forward(int c, int index, int microbatch, double loss) {
   }
   if (!chunk.head) return;
   const Place place{microbatch, forward, layers_, 0};
+  double loss = 0;
+  trainer_.device().download(&loss, loss_cell);
   if (!std::isfinite(loss) && key_of(place) < key_) found(place, fmt::format("the loss is {}", loss));
   look_at_gradients(microbatch, layers_);  // the head forms them now; in backward() those of later microbatches may be in
 }

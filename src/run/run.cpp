@@ -37,9 +37,9 @@ std::unique_ptr<RunFolder> open_folder(grid::World& world, const config::Resolve
 }
 
 /// The products come first: they fault in what the libraries need, so that private memory grows by the model's alone afterwards.
-Machine measure_machine(grid::World& world, kernels::Kernels& kernels, const Start& start, double begin, RunFolder* folder) {
+Machine measure_machine(grid::World& world, const Backend& backend, const Start& start, double begin, RunFolder* folder) {
   world.everyone().barrier();
-  const double peak = world.everyone().sum(measure_peak_flops(kernels)) / world.size();
+  const double peak = world.everyone().sum(measure_peak_flops(*backend.kernels, *backend.device)) / world.size();
   if (folder)
     folder->print(
         fmt::format("peak a rank: {}FLOP/s with {} thread{}: fp32 matrix products, measured now on all ranks at once\n\n",
@@ -70,10 +70,9 @@ base::Exit run_training(grid::World& world, const config::Resolved& resolved, co
   if (const double late = begin - signals.begin(); folder && late > 10)
     folder->print(fmt::format("MPI took {} to start; run.time_limit counts from before\n", base::time_text(late)));
   try {
-    auto kernels = make_kernels(resolved.config.model, start.threads);
-    const Machine machine = measure_machine(world, *kernels, start, begin, folder.get());
-    Trainer trainer(resolved.config, start.threads, world, std::move(start.opened.sources), start.origin,
-                    {nullptr, std::move(kernels)});
+    Backend backend{kernels::make_cpu_device(), make_kernels(resolved.config.model, start.threads)};
+    const Machine machine = measure_machine(world, backend, start, begin, folder.get());
+    Trainer trainer(resolved.config, start.threads, world, std::move(start.opened.sources), start.origin, std::move(backend));
     if (start.origin.file) refuse_non_finite_weights(trainer, resolved.config.model.initial);
     if (start.origin.checkpoint)
       refuse_non_finite_weights(trainer, start.origin.checkpoint->folder(),

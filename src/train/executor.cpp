@@ -25,6 +25,8 @@ namespace {
 
 grid::Subject subject(const Action& action) { return {.microbatch = action.microbatch, .chunk = action.chunk}; }
 
+bool reads_tokens(const spec::Chunk& chunk) { return chunk.embedding || chunk.head; }
+
 }  // namespace
 
 Program make_program(schedule::Schedule schedule, const std::vector<schedule::Channel>& grid_channels) {
@@ -35,9 +37,11 @@ Program make_program(schedule::Schedule schedule, const std::vector<schedule::Ch
   return program;
 }
 
-PipelineExecutor::PipelineExecutor(Parts parts, std::int64_t tokens, kernels::Arena& arena)
-    : parts_(std::move(parts)), inputs_(tokens), targets_(tokens) {
+PipelineExecutor::PipelineExecutor(Parts parts, std::int64_t tokens, int microbatches, kernels::Arena& arena)
+    : parts_(std::move(parts)) {
+  const auto bytes_each = tokens * bytes_of(kernels::DType::int32);
   for (int c = 0; c < parts_.stage.chunk_count(); ++c) {
+    if (!tokens_ && reads_tokens(parts_.stage.chunk(c))) tokens_.emplace(parts_.device, microbatches * 2 * bytes_each);
     slots_.emplace_back();
     for (int k = 0; k < parts_.stage.slot_count(c); ++k)
       slots_.back().push_back(
@@ -45,24 +49,24 @@ PipelineExecutor::PipelineExecutor(Parts parts, std::int64_t tokens, kernels::Ar
   }
 }
 
-double PipelineExecutor::train(const Program& program, Batches& batches, std::int64_t step, float loss_scale, Probe* probe) {
-  return run({program, batches, step, true, loss_scale, probe});
+void PipelineExecutor::train(const Program& program, Batches& batches, std::int64_t step, float loss_scale, Probe* probe) {
+  run({program, batches, step, true, loss_scale, probe});
 }
 
-double PipelineExecutor::evaluate(const Program& program, Batches& batches, std::int64_t step) {
-  return run({program, batches, step, false, 0, nullptr});
+void PipelineExecutor::evaluate(const Program& program, Batches& batches, std::int64_t step) {
+  run({program, batches, step, false, 0, nullptr});
 }
 
-double PipelineExecutor::run(const Run& run) {
+void PipelineExecutor::run(const Run& run) {
   const int stage = parts_.grid.pipeline().rank();
   const auto& actions = run.program.schedule.actions[stage];
   const auto& groups = run.program.messages.before[stage];
-  double loss = 0;
+  parts_.loss.clear();
   for (std::size_t k = 0; k < actions.size(); ++k) {
     for (const Transfer& transfer : groups[k]) post(run, transfer);
     switch (actions[k].act) {
       case Act::forward:
-        loss += forward(run, actions[k]);
+        forward(run, actions[k]);
         break;
       case Act::backward:
         backward(run, actions[k]);
@@ -73,7 +77,6 @@ double PipelineExecutor::run(const Run& run) {
     }
   }
   for (const Transfer& transfer : groups.back()) post(run, transfer);
-  return loss;
 }
 
 void PipelineExecutor::settle(InFlight& transfer) {
@@ -101,27 +104,33 @@ void PipelineExecutor::post(const Run& run, const Transfer& transfer) {
   posted = {&link, link.end_group()};
 }
 
-double PipelineExecutor::forward(const Run& run, const Action& action) {
+void PipelineExecutor::load(const Run& run, const Action& action, SlotState& state) {
+  const grid::Activity::Scope scope(parts_.activity, Work::data, subject(action));
+  const std::int64_t count = state.inputs.count;
+  std::int32_t* inputs = static_cast<std::int32_t*>(tokens_->data()) + action.microbatch * 2 * count;
+  run.batches.load(run.step, action.microbatch, inputs, inputs + count);
+  parts_.device.upload_later(state.inputs, inputs);
+  parts_.device.upload_later(state.targets, inputs + count);
+}
+
+void PipelineExecutor::forward(const Run& run, const Action& action) {
   const int index = slot_of(action.chunk, action.microbatch);
   SlotState& state = slots_[action.chunk][index];
   const spec::Chunk& chunk = parts_.stage.chunk(action.chunk);
   settle(state.input_received);
   settle(state.output_sent);
   if (chunk.head) settle(state.gradient_sent);
-  if (chunk.embedding || chunk.head) {
-    const grid::Activity::Scope scope(parts_.activity, Work::data, subject(action));
-    run.batches.load(run.step, action.microbatch, inputs_.data(), targets_.data());
-    parts_.device.upload(state.inputs, inputs_.data());
-    parts_.device.upload(state.targets, targets_.data());
-  }
+  if (reads_tokens(chunk)) load(run, action, state);
   const auto first = static_cast<std::uint64_t>(run.batches.first_sample(run.step, action.microbatch));
-  const model::Microbatch microbatch{first, state.inputs, state.targets};
+  const model::Microbatch microbatch{first, state.inputs, state.targets, parts_.loss.microbatch()};
   if (run.training) peak_alive_ = std::max(peak_alive_, ++alive_);
   const grid::Activity::Scope scope(parts_.activity, run.training ? Work::forward : Work::evaluation, subject(action));
-  const double loss = run.training ? parts_.stage.forward(action.chunk, index, microbatch, run.loss_scale)
-                                   : parts_.stage.evaluate(action.chunk, index, microbatch);
-  if (run.probe) run.probe->after_forward(action.chunk, index, action.microbatch, loss);
-  return loss;
+  if (run.training)
+    parts_.stage.forward(action.chunk, index, microbatch, run.loss_scale);
+  else
+    parts_.stage.evaluate(action.chunk, index, microbatch);
+  if (chunk.head) parts_.loss.add();
+  if (run.probe) run.probe->after_forward(action.chunk, index, action.microbatch, microbatch.loss);
 }
 
 void PipelineExecutor::backward(const Run& run, const Action& action) {

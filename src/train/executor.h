@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "grid/grid.h"
@@ -11,6 +12,7 @@
 #include "schedule/messages.h"
 #include "train/batches.h"
 #include "train/gradients.h"
+#include "train/loss.h"
 
 namespace trireme::train {
 
@@ -27,8 +29,8 @@ Program make_program(schedule::Schedule schedule, const std::vector<schedule::Ch
 class Probe {
  public:
   virtual ~Probe() = default;
-  /// `loss`: of the microbatch, 0 but in the last chunk of the model.
-  virtual void after_forward(int chunk, int slot, int microbatch, double loss) = 0;
+  /// `loss`: of the microbatch, fp64 [1] in device memory, formed in the last chunk of the model.
+  virtual void after_forward(int chunk, int slot, int microbatch, kernels::View loss) = 0;
   /// The gradients of `layer`'s parameters hold this microbatch too (-1: embedding, l: final norm and output layer), and, but for
   /// the embedding, the slot's gradient is that of the layer's input.
   virtual void after_backward(int chunk, int slot, int microbatch, int layer) = 0;
@@ -41,17 +43,19 @@ class PipelineExecutor {
     grid::Grid& grid;
     kernels::Device& device;
     GradientReducer& gradients;
+    Loss& loss;
     grid::Activity& activity;
     std::function<void()> optimizer_step;  // what Act::optimizer_step does
   };
-  /// Token memory for every slot of the stage from `arena`; [s, b] int32.
-  PipelineExecutor(Parts parts, std::int64_t tokens, kernels::Arena& arena);
+  /// Token memory for every slot of the stage from `arena`, [s, b] int32, and pinned for `microbatches`, the most of a pass.
+  PipelineExecutor(Parts parts, std::int64_t tokens, int microbatches, kernels::Arena& arena);
 
-  /// One step, forward and backward, loss scaled by loss_scale before the backward pass. Returns the sum of losses over this
-  /// pipeline's targets, in nats, on the last stage, 0 elsewhere. Every rank calls it.
-  double train(const Program& program, Batches& batches, std::int64_t step, float loss_scale, Probe* probe = nullptr);
+  /// One step, forward and backward, loss scaled by loss_scale before the backward pass. `loss` gets the sum over this pipeline's
+  /// targets, on the last stage. Every rank calls it. Between two passes the host waits for the device: then their tokens are
+  /// read.
+  void train(const Program& program, Batches& batches, std::int64_t step, float loss_scale, Probe* probe = nullptr);
   /// The same sum without gradients and dropout, for the program's forward passes of `step`'s samples.
-  double evaluate(const Program& program, Batches& batches, std::int64_t step);
+  void evaluate(const Program& program, Batches& batches, std::int64_t step);
 
   /// The most activations alive at once in training so far, each of one microbatch and chunk, from forward to backward.
   int peak_activations() const { return peak_alive_; }
@@ -68,16 +72,17 @@ class PipelineExecutor {
   };
   struct Run;
 
-  double run(const Run& run);
+  void run(const Run& run);
   void post(const Run& run, const schedule::Transfer& transfer);
-  double forward(const Run& run, const schedule::Action& action);
+  void load(const Run& run, const schedule::Action& action, SlotState& state);
+  void forward(const Run& run, const schedule::Action& action);
   void backward(const Run& run, const schedule::Action& action);
   void settle(InFlight& transfer);
   int slot_of(int chunk, int microbatch) const { return microbatch % parts_.stage.slot_count(chunk); }
 
   Parts parts_;
-  std::vector<std::vector<SlotState>> slots_;  // [v][slots]
-  std::vector<std::int32_t> inputs_, targets_;
+  std::vector<std::vector<SlotState>> slots_;    // [v][slots]
+  std::optional<kernels::PinnedMemory> tokens_;  // int32 [microbatches, 2, s b]: inputs, targets; no upload waits for another
   int alive_ = 0, peak_alive_ = 0;
 };
 

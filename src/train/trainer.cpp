@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/alignment.h"
 #include "layout/layout.h"
 #include "run/copies.h"
 #include "run/machine.h"
@@ -62,6 +63,15 @@ kernels::View take_snapshot(std::int64_t bytes, kernels::Arena& arena) {
   return bytes > 0 ? arena.take(DType::fp32, bytes / bytes_of(DType::fp32)) : kernels::View{};
 }
 
+/// The most that record, loss and norm take, with what alignment adds.
+std::int64_t bytes_of_numbers(const spec::LocalTable& table, const grid::Shape& shape) {
+  return bytes_of(DType::fp64) * (std::ssize(table.parameters) * shape.tensor + shape.data) + 8 * base::buffer_alignment;
+}
+
+int most_microbatches(const Program& training, const std::optional<Program>& evaluation) {
+  return std::max(training.schedule.microbatches, evaluation ? evaluation->schedule.microbatches : 0);
+}
+
 }  // namespace
 
 std::unique_ptr<kernels::Kernels> make_kernels(const config::Model& model, int threads) {
@@ -89,26 +99,28 @@ Trainer::Trainer(const config::Config& config, int threads, grid::World& world, 
       optimizer_state_(*device_, "optimizer", predicted_.bytes[2]),
       activations_(*device_, "activations", predicted_.bytes[3]),
       scratch_(*device_, "scratch", predicted_.bytes[4]),
-      snapshots_(*device_, "snapshot", predicted_.bytes[5]),
+      snapshots_(*device_, "snapshot", predicted_.bytes[5], kernels::Arena::Memory::pinned),
+      numbers_(*device_, "numbers", bytes_of_numbers(table_, grid_.shape())),
       weights_(parameters_.take(DType::fp32, table_.elements)),
       gradient_(gradients_.take(DType::fp32, table_.elements)),
       output_gradient_(take_output_gradient(table_, map_, gradients_)),
       snapshot_(take_snapshot(predicted_.bytes[5], snapshots_)),
+      record_(numbers_.take(DType::fp64, kernels::StepRecord::cells)),
       stage_(environment(config, *kernels_, grid_), map_.of_stage[grid_.at().pipeline],
              model::parameter_views(table_, weights_, static_cast<int>(config.model.layers)),
              gradient_views(table_, gradient_, output_gradient_, static_cast<int>(config.model.layers)),
              slots_needed(config, world.size())[grid_.at().pipeline], activations_, scratch_),
+      loss_(*kernels_, *device_, grid_, numbers_),
       reducer_(table_, gradient_, output_gradient_, *kernels_, grid_),
-      norm_(table_, *kernels_, grid_),
+      norm_(table_, *kernels_, *device_, grid_, numbers_),
       optimizer_(config.optimizer, table_, *kernels_, optimizer_state_),
       batches_(make_batches(config, *sources_.training, grid_, config.batch.global, config.data.shuffle)),
-      executor_({stage_, grid_, *device_, reducer_, world.activity(), [this] { finish_step(current_); }},
-                config.model.sequence * config.batch.micro, activations_),
-      loss_slots_(grid_.shape().data) {
+      executor_({stage_, grid_, *device_, reducer_, loss_, world.activity(), [this] { finish_step(current_); }},
+                config.model.sequence * config.batch.micro, most_microbatches(training_, evaluation_), activations_) {
   if (sources_.validation)
     held_out_.emplace(make_batches(config, *sources_.validation, grid_, config.run.evaluate_samples, true));
   world.agree([&] { set_state(origin); });
-  for (kernels::Arena* arena : {&parameters_, &gradients_, &optimizer_state_, &activations_, &scratch_, &snapshots_})
+  for (kernels::Arena* arena : {&parameters_, &gradients_, &optimizer_state_, &activations_, &scratch_, &snapshots_, &numbers_})
     arena->seal();
 }
 
@@ -125,51 +137,46 @@ std::vector<const kernels::Arena*> Trainer::arenas() const {
   return {&parameters_, &gradients_, &optimizer_state_, &activations_, &scratch_, &snapshots_};
 }
 
-/// Returns the sum of losses over this pipeline's targets on the last stage, 0 elsewhere.
-double Trainer::run_passes(std::int64_t step, Probe* probe) {
+void Trainer::run_passes(std::int64_t step, Probe* probe) {
   current_ = step;
   grid_.world().activity().set_step(step);
   device_->zero(gradient_);
   if (output_gradient_) device_->zero(output_gradient_);
   // The gradient is the mean over the global batch's tokens, so the loss is scaled before the backward pass.
-  return executor_.train(training_, batches_, step, static_cast<float>(1 / tokens_of_step()), probe);
+  executor_.train(training_, batches_, step, static_cast<float>(1 / tokens_of_step()), probe);
 }
 
 StepResult Trainer::step(std::int64_t step) {
-  result_.loss = mean_over_data(run_passes(step, nullptr), tokens_of_step());
-  result_.learning_rate = learning_rate(config_.optimizer, step);
-  return result_;
+  run_passes(step, nullptr);
+  loss_.reduce(record_.slice(kernels::StepRecord::loss_cell, 1));
+  kernels::StepRecord record;
+  device_->download(&record, record_);  // the one wait of the host for the device
+  return {record.loss / tokens_of_step(), record.norm, learning_rate(config_.optimizer, step)};
 }
 
 void Trainer::replay(std::int64_t step, Probe& probe) {
   replaying_ = true;
   run_passes(step, &probe);
+  device_->synchronize();
   replaying_ = false;
 }
 
 double Trainer::evaluate() {
   const double tokens = static_cast<double>(config_.run.evaluate_samples * config_.model.sequence);
-  return mean_over_data(executor_.evaluate(evaluation_.value(), held_out_.value(), 0), tokens);
+  executor_.evaluate(evaluation_.value(), held_out_.value(), 0);
+  const kernels::View total = record_.slice(kernels::StepRecord::loss_cell, 1);
+  loss_.reduce(total);
+  double sum = 0;
+  device_->download(&sum, total);
+  return sum / tokens;
 }
 
 void Trainer::finish_step(std::int64_t step) {
   reducer_.finish();
   if (replaying_) return;
   const grid::Activity::Scope scope(grid_.world().activity(), grid::Work::optimizer_step);
-  result_.gradient_norm = norm_(gradient_);
-  if (std::isfinite(result_.gradient_norm))
-    optimizer_.update(step, clip_factor(config_.optimizer.clip, result_.gradient_norm), weights_, gradient_);
-}
-
-/// Known on the last stage, wanted everywhere. One contributor a slot, added in order, so that no layout rounds differently.
-double Trainer::mean_over_data(double pipeline_sum, double tokens) {
-  std::fill(loss_slots_.begin(), loss_slots_.end(), 0.0);
-  loss_slots_[grid_.at().data] = pipeline_sum;
-  grid_.data_control().all_reduce(loss_slots_, grid::Reduce::sum);
-  double sum = 0;
-  for (double slot : loss_slots_) sum += slot;
-  grid_.pipeline_control().broadcast(sum, grid_.shape().pipeline - 1);
-  return sum / tokens;
+  kernels_->clip(config_.optimizer.clip, norm_(gradient_), record_);
+  optimizer_.update(step, record_, weights_, gradient_);
 }
 
 void Trainer::save(const std::string& path) { save_weights(path, map_, table_, *device_, weights_, grid_); }

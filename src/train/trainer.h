@@ -54,7 +54,8 @@ class Trainer {
   StepResult step(std::int64_t step);
   /// The passes of step `step` once more, shown to `probe`; weights and optimizer stay. Every rank.
   void replay(std::int64_t step, Probe& probe);
-  /// Of the last step, the norm of each parameter's gradient (spec::model_parameters), before clipping. No communication.
+  /// Of the last step, the norm of each parameter's gradient (spec::model_parameters), before clipping. No communication; reads
+  /// the device's memory.
   std::vector<double> gradient_norms() const { return norm_.by_parameter(); }
   /// Mean loss in nats a token over run.evaluate_samples held-out samples, drawn once from all of them; no dropout. Every rank;
   /// all return the same.
@@ -89,9 +90,8 @@ class Trainer {
   kernels::View snapshot() { return snapshot_; }
 
  private:
-  double mean_over_data(double pipeline_sum, double tokens);
   double tokens_of_step() const { return static_cast<double>(config_.batch.global * config_.model.sequence); }
-  double run_passes(std::int64_t step, Probe* probe);
+  void run_passes(std::int64_t step, Probe* probe);
   void finish_step(std::int64_t step);
   void set_state(const Origin& origin);
 
@@ -108,16 +108,17 @@ class Trainer {
   spec::LocalTable table_;
   spec::StageMemory predicted_;
   kernels::Arena parameters_, gradients_, optimizer_state_, activations_, scratch_, snapshots_;
+  kernels::Arena numbers_;  // what a step's record is formed from
   kernels::View weights_, gradient_, output_gradient_, snapshot_;
+  kernels::View record_;  // kernels::StepRecord
   model::Stage stage_;
+  Loss loss_;
   GradientReducer reducer_;
   GradientNorm norm_;
   Optimizer optimizer_;
   Batches batches_;
   std::optional<Batches> held_out_;
   PipelineExecutor executor_;
-  std::vector<double> loss_slots_;  // [d]
-  StepResult result_;
   std::int64_t current_ = 0;
   bool replaying_ = false;
 };

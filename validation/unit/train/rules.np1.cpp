@@ -36,12 +36,6 @@ TEST(LearningRate, IsConstantWithoutDecay) {
   EXPECT_DOUBLE_EQ(learning_rate(optimizer(0.5, 0, 2, 0), 99), 0.5);
 }
 
-TEST(Clip, ScalesOnlyWhatIsTooLong) {
-  EXPECT_DOUBLE_EQ(clip_factor(1.0, 0.5), 1.0);
-  EXPECT_DOUBLE_EQ(clip_factor(1.0, 4.0), 1.0 / 4.000001);
-  EXPECT_DOUBLE_EQ(clip_factor(0, 1e9), 1.0);
-}
-
 class Initial : public testing::Test {
  protected:
   Initial() { model_.layers = 3, model_.hidden = 24, model_.heads = 6, model_.sequence = 10, model_.vocabulary = 200; }

@@ -23,6 +23,35 @@ TEST_P(SimtOptimizer, AdamWBf16) { every_size<bf16>(); }
 TEST_P(SimtOptimizer, AdamWFp16) { every_size<fp16>(); }
 TEST_P(SimtOptimizer, AdamWFp32) { every_size<float>(); }
 
+TEST_P(SimtOptimizer, AdamWChangesNothingWhereTheStepIsSkipped) {
+  const Reals values = Tensor<float>::random(1, 2051);
+  Tensor<float> w(values), g(values), m(values), v(values), copy(values);
+  Cells record(record_of(1, true));
+  kernels::cuda::adamw(adamw_step, record, w, g, m, v, copy, nullptr);
+  for (const Tensor<float>* tensor : {&w, &m, &v, &copy}) EXPECT_EQ(tensor->reals(), values);
+}
+
+TEST_P(SimtOptimizer, ClipFormsNormScaleAndDecision) {
+  const auto clipped = [](double limit, const Reals& squares) {
+    Cells in(squares), record({7, 0, 0, 0});
+    kernels::cuda::clip(limit, in, record, nullptr);
+    return record.reals();
+  };
+  EXPECT_EQ(clipped(1, {9, 0, 16, 0}), (Reals{7, 5, 1 / (5 + 1e-6), 0}));
+  EXPECT_EQ(clipped(10, {9, 0, 16, 0}), (Reals{7, 5, 1, 0}));
+  EXPECT_EQ(clipped(0, {9, 0, 16, 0}), (Reals{7, 5, 1, 0}));
+  EXPECT_EQ(clipped(0, {1e17, 8, 8, 8, 8})[1], std::sqrt(1e17)) << "in their order each 8 is lost";
+  for (const double bad : {std::nan(""), HUGE_VAL}) EXPECT_EQ(clipped(1, {1, bad, 1})[3], 1) << bad;
+}
+
+TEST_P(SimtOptimizer, CellsAreAddedInTheirOrder) {
+  Cells total({1e17, 2}), more({8, 3}), cells({1e17, 8, 8, -1e17}), result({-1});
+  kernels::cuda::add(total, more, nullptr);
+  EXPECT_EQ(total.reals(), (Reals{1e17, 5}));
+  kernels::cuda::sum(cells, result, {}, nullptr);
+  EXPECT_EQ(result.reals(), Reals{0});
+}
+
 TEST_P(SimtOptimizer, Add) {
   for (const std::int64_t n : sizes)
     for (const std::int64_t offset : {0, 1}) {
@@ -63,7 +92,8 @@ TEST_P(SimtOptimizer, SumsOfMorePartsThanTheLastBlockHasThreads) { EXPECT_TRUE(s
 TEST_P(SimtOptimizer, NothingAtAll) {
   View none{nullptr, 0, kernels::DType::fp32};
   const std::uint64_t before = counters().launches;
-  kernels::cuda::adamw(adamw_step, none, none, none, none, {}, nullptr);
+  Cells record(record_of(1));
+  kernels::cuda::adamw(adamw_step, record, none, none, none, none, {}, nullptr);
   kernels::cuda::add(none, none, nullptr);
   EXPECT_EQ(counters().launches, before);
   Tensor<float> x(1);
@@ -92,9 +122,10 @@ TEST(SimtOptimizerCost, BytesMoved) {
   Tensor<bf16> copy(n);
   DeviceBuffer<double> scratch(static_cast<std::size_t>(kernels::cuda::sum_scratch(n))), result(1);
   const View parts{scratch.data(), static_cast<std::int64_t>(scratch.size()), kernels::DType::fp64};
-  kernels::cuda::adamw(adamw_step, w, g, m, v, copy, nullptr);
+  Cells record(record_of(1));
+  kernels::cuda::adamw(adamw_step, record, w, g, m, v, copy, nullptr);
   expect_moved(kernels::cost::adamw(n, 2), "adamw");
-  kernels::cuda::adamw(adamw_step, w, g, m, v, {}, nullptr);
+  kernels::cuda::adamw(adamw_step, record, w, g, m, v, {}, nullptr);
   expect_moved(kernels::cost::adamw(n), "adamw in fp32");
   kernels::cuda::add(w, g, nullptr);
   expect_moved(kernels::cost::add(n), "add");

@@ -8,20 +8,41 @@
 
 namespace trireme::simt {
 
-constexpr kernels::AdamW adamw_step{3e-2f, 0.9f, 0.95f, 1e-3f, 0.1f, 0.25f, 0.19f, 0.0975f};
+constexpr kernels::AdamW adamw_step{3e-2f, 0.9f, 0.95f, 1e-3f, 0.1f, 0.19f, 0.0975f};
+constexpr double adamw_scale = 0.25;
 constexpr double adamw_errors = 16;  // roundings of fp32: a root, two quotients, about ten products and sums
 
 /// The formula of kernels.h, as plain loops
 inline void adamw_in_double(const kernels::AdamW& step, Reals& weight, const Reals& gradient, Reals& first, Reals& second) {
   const double beta1 = step.beta1, beta2 = step.beta2;
   for (std::size_t i = 0; i < weight.size(); ++i) {
-    const double g = step.gradient_scale * gradient[i];
+    const double g = adamw_scale * gradient[i];
     first[i] = beta1 * first[i] + (1 - beta1) * g;
     second[i] = beta2 * second[i] + (1 - beta2) * g * g;
     const double update = first[i] / step.correction1 / (std::sqrt(second[i] / step.correction2) + step.epsilon);
     weight[i] -= step.learning_rate * (update + step.weight_decay * weight[i]);
   }
 }
+
+/// fp64 cells in device memory
+class Cells {
+ public:
+  explicit Cells(const Reals& values) : buffer_(values.size()) {
+    for (std::size_t i = 0; i < values.size(); ++i) buffer_[i] = values[i];
+  }
+  operator View() { return {buffer_.data(), static_cast<std::int64_t>(buffer_.size()), kernels::DType::fp64}; }
+  Reals reals() const {
+    Reals values;
+    for (std::size_t i = 0; i < buffer_.size(); ++i) values.push_back(buffer_[i]);
+    return values;
+  }
+
+ private:
+  DeviceBuffer<double> buffer_;
+};
+
+/// A StepRecord's cells: loss, norm, scale, skipped
+inline Reals record_of(double scale, bool skipped = false) { return {-1, -2, scale, skipped ? 1.0 : 0.0}; }
 
 /// Elements offset .. of a buffer
 inline View from(View buffer, std::int64_t offset) { return buffer.slice(offset, buffer.count - offset); }
@@ -42,7 +63,8 @@ bool adamw_is_right(std::int64_t n, std::int64_t offset, bool with_copy = true) 
   for (double& v : second) v = static_cast<float>(v * v);
   Tensor<float> w(weight), g(gradient), m(first), v(second);
   Tensor<T> copy(zero);
-  kernels::cuda::adamw(adamw_step, from(w, offset), from(g, offset), from(m, offset), from(v, offset),
+  Cells record(record_of(adamw_scale));
+  kernels::cuda::adamw(adamw_step, record, from(w, offset), from(g, offset), from(m, offset), from(v, offset),
                        with_copy ? from(copy, offset) : View{}, nullptr);
   const auto tail = [&](const Reals& all) { return Reals(all.begin() + offset, all.end()); };
   Reals w_ = tail(weight), m_ = tail(first), v_ = tail(second);
