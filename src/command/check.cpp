@@ -63,10 +63,7 @@ struct Facts {
   const config::Config& config;
   config::Config built;
   int ranks;
-  grid::Shape shape;
-  spec::StageMap map;
-  schedule::Schedule schedule;
-  std::vector<spec::StageMemory> memory;    // [p]
+  layout::Layout layout;
   std::vector<spec::StageTraffic> traffic;  // [p]
   Tokens tokens;
 
@@ -78,10 +75,6 @@ struct Facts {
     return hardware ? spec::hardware_flops(config.model, config.parallel, batch) : spec::model_flops(config.model, batch);
   }
   double run_flops(bool hardware) const { return step_flops(hardware) * static_cast<double>(config.run.steps); }
-  std::size_t largest_stage() const {
-    return std::max_element(memory.begin(), memory.end(), [](const auto& a, const auto& b) { return a.total() < b.total(); }) -
-           memory.begin();
-  }
 };
 
 /// A file that is here is checked as train does, one that is not here is none of this command's business.
@@ -89,25 +82,16 @@ Tokens look_for_tokens(const config::Config& config) {
   if (config.data.synthetic) return {};
   if (!std::filesystem::exists(config.data.tokens + ".idx"))
     return {{}, fmt::format("data.tokens = \"{0}\": no {0}.idx here, so the number of epochs is not known", config.data.tokens)};
-  return {train::open_tokens("data.tokens", config.data.tokens, config, config.batch.global)->samples(), ""};
+  return {run::open_tokens("data.tokens", config.data.tokens, config, config.batch.global)->samples(), ""};
 }
 
 Facts gather(const config::Resolved& resolved, int ranks) {
   const config::Config built = config::without_unbuilt(resolved);
-  const grid::Shape shape = train::grid_shape(built, ranks);
-  const spec::StageMap map = spec::make_stage_map(built.model, built.parallel);
+  layout::Layout layout = layout::make_layout(built, ranks);
   std::vector<spec::StageTraffic> traffic;
-  for (int stage = 0; stage < map.stages; ++stage) traffic.push_back(spec::stage_traffic(built, map, stage, shape.data));
-  return {resolved,
-          resolved.config,
-          built,
-          ranks,
-          shape,
-          map,
-          train::make_schedule(built, built.batch.global, ranks),
-          train::predict_memory(built, map, ranks),
-          std::move(traffic),
-          look_for_tokens(built)};
+  for (int stage = 0; stage < layout.shape.pipeline; ++stage)
+    traffic.push_back(spec::stage_traffic(built, layout.stage_map, stage, layout.shape.data));
+  return {resolved, resolved.config, built, ranks, std::move(layout), std::move(traffic), look_for_tokens(built)};
 }
 
 // ---- text
@@ -137,9 +121,10 @@ std::string memory_text(const Facts& facts) {
   std::string text = "memory a rank, by stage:\n  stage  ";
   for (const std::string_view name : spec::memory_classes) text += fmt::format("{:>14}", name);
   text += fmt::format("{:>14}\n", "total");
-  for (std::size_t stage = 0; stage < facts.memory.size(); ++stage) text += line(std::to_string(stage), facts.memory[stage]);
-  const std::size_t largest = facts.largest_stage();
-  const std::int64_t total = facts.memory[largest].total();
+  for (std::size_t stage = 0; stage < facts.layout.memory.size(); ++stage)
+    text += line(std::to_string(stage), facts.layout.memory[stage]);
+  const int largest = facts.layout.costliest_stage();
+  const std::int64_t total = facts.layout.memory[largest].total();
   return text + fmt::format("  largest: stage {}, {} = {} bytes a rank, without the program and the MPI library\n", largest,
                             base::bytes_text(static_cast<double>(total)), total);
 }
@@ -170,12 +155,12 @@ std::string text_of(const Facts& facts) {
   std::string text = fmt::format("configuration: {} on {} ranks; results would go to {}\n", facts.resolved.path, facts.ranks,
                                  facts.config.run.directory);
   text += remarks(facts);
-  text += train::layout_text(facts.built, facts.map, facts.schedule, facts.shape);
+  text += run::layout_text(facts.built, facts.layout);
   text += memory_text(facts);
-  text += train::flops_line(facts.config);
+  text += run::flops_line(facts.config);
   text += run_text(facts);
   text += fmt::format("bubble by formula: (p-1)/(v m) = {:.4f} of the time of forward + backward (equal stages, m >= p)\n",
-                      bubble_formula(facts.schedule));
+                      bubble_formula(facts.layout.training.schedule));
   text += fmt::format("checkpoint: {} = {} bytes (parameters and two moments, fp32)\n",
                       base::bytes_text(static_cast<double>(checkpoint)), checkpoint);
   return text + traffic_text(facts);
@@ -192,9 +177,9 @@ Json configuration_json(const config::Config& written) {
 }
 
 Json stage_json(const Facts& facts, int stage) {
-  const spec::StageMemory& memory = facts.memory[stage];
+  const spec::StageMemory& memory = facts.layout.memory[stage];
   Json json{{"stage", stage}, {"layers", Json::array()}};
-  for (const spec::Chunk& chunk : facts.map.of_stage[stage]) json["layers"].push_back(chunk.layers);
+  for (const spec::Chunk& chunk : facts.layout.stage_map.of_stage[stage]) json["layers"].push_back(chunk.layers);
   for (std::size_t k = 0; k < spec::memory_classes.size(); ++k)
     json["memory_bytes"][std::string(spec::memory_classes[k])] = memory.bytes[k];
   json["total_memory_bytes"] = memory.total();
@@ -208,13 +193,13 @@ Json json_of(const Facts& facts) {
             {"configuration", configuration_json(facts.config)},
             {"keys_not_in_this_version", facts.resolved.unbuilt},
             {"parameters", spec::parameter_count(facts.config.model)},
-            {"tensor_ranks", facts.shape.tensor},
-            {"pipeline_stages", facts.shape.pipeline},
-            {"data_ranks", facts.shape.data},
-            {"microbatches", facts.schedule.microbatches},
-            {"schedule", schedule::name_of(facts.schedule.kind)},
+            {"tensor_ranks", facts.layout.shape.tensor},
+            {"pipeline_stages", facts.layout.shape.pipeline},
+            {"data_ranks", facts.layout.shape.data},
+            {"microbatches", facts.layout.training.schedule.microbatches},
+            {"schedule", schedule::name_of(facts.layout.training.schedule.kind)},
             {"stages", Json::array()},
-            {"largest_stage", facts.largest_stage()},
+            {"largest_stage", facts.layout.costliest_stage()},
             {"model_flops_per_step", facts.step_flops(false)},
             {"hardware_flops_per_step", facts.step_flops(true)},
             {"model_flops_of_run", facts.run_flops(false)},
@@ -222,9 +207,9 @@ Json json_of(const Facts& facts) {
             {"samples_of_run", facts.samples()},
             {"tokens_of_run", facts.total_tokens()},
             {"epochs_of_run", facts.tokens.samples ? Json(facts.epochs()) : Json()},
-            {"bubble_fraction", bubble_formula(facts.schedule)},
+            {"bubble_fraction", bubble_formula(facts.layout.training.schedule)},
             {"checkpoint_bytes", spec::checkpoint_bytes(facts.config.model)}};
-  for (int stage = 0; stage < facts.map.stages; ++stage) json["stages"].push_back(stage_json(facts, stage));
+  for (int stage = 0; stage < facts.layout.stage_map.stages; ++stage) json["stages"].push_back(stage_json(facts, stage));
   return json;
 }
 

@@ -171,7 +171,7 @@ int export_model(const Arguments& arguments) {
   const auto resolved = config::read_config(reader.folder() + ": its config", reader.manifest().config, {},
                                             config::Missing::allow, config::Unbuilt::allow);
   const auto parameters = spec::model_parameters(checked(resolved.config.model, reader.folder() + ": its config"));
-  train::check_output_file("the file to write", arguments.model);
+  run::check_output_file("the file to write", arguments.model);
   refuse_damaged(reader);
   const auto writer = store::create_gpt2(arguments.model, parameters, dtypes.at(arguments.dtype));
   std::vector<float> values;

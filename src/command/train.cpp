@@ -60,7 +60,7 @@ std::string banner(int argc, char** argv) {
 }  // namespace
 
 int train(int argc, char** argv) {
-  const train::Signals signals;  // before MPI starts: that may take long, and a signal may come
+  const run::Signals signals;  // before MPI starts: that may take long, and a signal may come
   grid::World world;
   try {
     Arguments arguments;
@@ -70,7 +70,7 @@ int train(int argc, char** argv) {
       return 0;
     }
     const config::Resolved resolved = read(world, arguments);
-    return static_cast<int>(train::run_training(world, resolved, banner(argc, argv), signals, arguments.weights_only));
+    return static_cast<int>(run::run_training(world, resolved, banner(argc, argv), signals, arguments.weights_only));
   } catch (const grid::Agreed&) {
     throw;
   } catch (const std::exception& error) {

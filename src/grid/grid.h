@@ -18,33 +18,10 @@
 #include <vector>
 
 #include "grid/control.h"
+#include "grid/shape.h"
 #include "grid/world.h"
 
 namespace trireme::grid {
-
-/// Ranks along each axis: t, d, p.
-struct Shape {
-  int tensor = 1, data = 1, pipeline = 1;
-  int ranks() const { return tensor * data * pipeline; }
-};
-
-struct Coordinates {
-  int tensor = 0, data = 0, pipeline = 0;
-  bool operator==(const Coordinates&) const = default;
-};
-
-constexpr int rank_of(const Shape& shape, const Coordinates& at) {
-  return at.tensor + shape.tensor * (at.data + shape.data * at.pipeline);
-}
-
-constexpr Coordinates coordinates_of(const Shape& shape, int rank) {
-  return {rank % shape.tensor, rank / shape.tensor % shape.data, rank / (shape.tensor * shape.data)};
-}
-
-/// A first-in-first-out path from one stage to another one.
-struct ChannelSpec {
-  int sender, receiver;  // stages
-};
 
 class Grid {
  public:

@@ -10,6 +10,7 @@
 #include "grid/activity.h"
 #include "grid/communicator.h"
 #include "grid/progress.h"
+#include "grid/shape.h"
 
 namespace trireme::grid {
 
@@ -35,7 +36,7 @@ class MpiCommunicator final : public Communicator, private Pollable {
   bool done(Ticket ticket) override;
 
   std::int64_t scratch_bytes() const { return static_cast<std::int64_t>(scratch_.size()); }
-  static constexpr std::int64_t scratch_limit = std::int64_t{16} << 20;    // bytes
+  static constexpr std::int64_t scratch_limit = exchange_scratch_limit;    // bytes
   static constexpr std::size_t usual_calls = 64;                           // in flight at most, before a queue grows
   static constexpr std::int64_t transfer_limit = std::int64_t{256} << 20;  // bytes of one MPI message
 

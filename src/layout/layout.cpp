@@ -2,21 +2,40 @@
 
 #include <algorithm>
 
-#include "grid/mpi_communicator.h"
-#include "schedule/messages.h"
+namespace trireme::layout {
+namespace {
 
-namespace trireme::train {
-
-grid::Shape grid_shape(const config::Config& config, int ranks) {
+grid::Shape make_shape(const config::Config& config, int ranks) {
   const int t = static_cast<int>(config.parallel.tensor), p = static_cast<int>(config.parallel.pipeline);
   return {.tensor = t, .data = ranks / (t * p), .pipeline = p};
 }
 
-schedule::Schedule make_schedule(const config::Config& config, std::int64_t samples, int ranks) {
-  const std::int64_t m = samples / (config.batch.micro * grid_shape(config, ranks).data);
+/// The schedule in which `samples` of a step, or of an evaluation, go through the pipelines.
+schedule::Schedule schedule_of(const config::Config& config, std::int64_t samples, const grid::Shape& shape) {
+  const std::int64_t m = samples / (config.batch.micro * shape.data);
   const auto kind = schedule::kind_named(config.parallel.schedule);
-  return schedule::make_schedule(kind.value(), static_cast<int>(config.parallel.pipeline),
-                                 static_cast<int>(config.parallel.chunks), static_cast<int>(m));
+  return schedule::make_schedule(kind.value(), shape.pipeline, static_cast<int>(config.parallel.chunks), static_cast<int>(m));
+}
+
+/// Makes `slots` [p][v] at least as many as the program keeps microbatches alive.
+void raise_to(const Program& program, std::vector<std::vector<int>>& slots) {
+  for (int stage = 0; stage < program.schedule.stages; ++stage) {
+    const std::vector<int> needed = buffers_needed(program.schedule, program.messages, stage);
+    for (std::size_t c = 0; c < needed.size(); ++c) slots[stage][c] = std::max(slots[stage][c], needed[c]);
+  }
+}
+
+}  // namespace
+
+Program make_program(schedule::Schedule schedule, std::vector<schedule::Channel>& channels) {
+  Program program{std::move(schedule), {}, {}};
+  program.messages = derive_messages(program.schedule);
+  for (const schedule::Channel& channel : program.messages.channels) {
+    const auto place = std::find(channels.begin(), channels.end(), channel);
+    program.links.push_back(place - channels.begin());
+    if (place == channels.end()) channels.push_back(channel);
+  }
+  return program;
 }
 
 schedule::Schedule forward_only(const schedule::Schedule& schedule) {
@@ -26,27 +45,32 @@ schedule::Schedule forward_only(const schedule::Schedule& schedule) {
   return forward;
 }
 
-std::vector<std::vector<int>> slots_needed(const config::Config& config, int ranks) {
-  std::vector<std::vector<int>> slots(config.parallel.pipeline, std::vector<int>(config.parallel.chunks));
-  const auto add = [&](const schedule::Schedule& schedule) {
-    const schedule::Messages messages = derive_messages(schedule);
-    for (int stage = 0; stage < schedule.stages; ++stage) {
-      const std::vector<int> needed = buffers_needed(schedule, messages, stage);
-      for (std::size_t c = 0; c < needed.size(); ++c) slots[stage][c] = std::max(slots[stage][c], needed[c]);
-    }
-  };
-  add(make_schedule(config, config.batch.global, ranks));
-  if (config.run.evaluate_every > 0) add(forward_only(make_schedule(config, config.run.evaluate_samples, ranks)));
-  return slots;
+Layout make_layout(const config::Config& config, int ranks) {
+  Layout layout{.shape = make_shape(config, ranks),
+                .stage_map = spec::make_stage_map(config.model, config.parallel),
+                .channels = {},
+                .training = {},
+                .evaluation = {},
+                .slots = {},
+                .memory = {}};
+  layout.training = make_program(schedule_of(config, config.batch.global, layout.shape), layout.channels);
+  layout.slots.assign(config.parallel.pipeline, std::vector<int>(config.parallel.chunks));
+  raise_to(layout.training, layout.slots);
+  if (config.run.evaluate_every > 0) {
+    layout.evaluation =
+        make_program(forward_only(schedule_of(config, config.run.evaluate_samples, layout.shape)), layout.channels);
+    raise_to(*layout.evaluation, layout.slots);
+  }
+  for (int stage = 0; stage < layout.shape.pipeline; ++stage)
+    layout.memory.push_back(
+        stage_memory(config, layout.stage_map, {stage, layout.shape.data, layout.slots[stage], grid::exchange_scratch_limit}));
+  return layout;
 }
 
-std::vector<spec::StageMemory> predict_memory(const config::Config& config, const spec::StageMap& map, int ranks) {
-  const auto slots = slots_needed(config, ranks);
-  std::vector<spec::StageMemory> stages;
-  for (int stage = 0; stage < map.stages; ++stage)
-    stages.push_back(
-        stage_memory(config, map, {stage, grid_shape(config, ranks).data, slots[stage], grid::MpiCommunicator::scratch_limit}));
-  return stages;
+int Layout::costliest_stage() const {
+  const auto most =
+      std::max_element(memory.begin(), memory.end(), [](const auto& a, const auto& b) { return a.total() < b.total(); });
+  return static_cast<int>(most - memory.begin());
 }
 
-}  // namespace trireme::train
+}  // namespace trireme::layout

@@ -1,28 +1,44 @@
-// What follows from a configuration and a number of ranks before anything is made. Pure: no rank, no MPI call.
+// What a configuration and a number of ranks imply, made once and read by all: nobody derives it again. Pure: no rank, no MPI.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "config/config.h"
-#include "grid/grid.h"
+#include "grid/shape.h"
+#include "schedule/messages.h"
 #include "schedule/schedule.h"
 #include "spec/memory.h"
+#include "spec/stages.h"
 
-namespace trireme::train {
+namespace trireme::layout {
 
-/// t and p of the configuration, d = ranks / (t p).
-grid::Shape grid_shape(const config::Config& config, int ranks);
+/// A schedule with the messages it implies.
+struct Program {
+  schedule::Schedule schedule;
+  schedule::Messages messages;
+  std::vector<std::size_t> links;  // [messages.channels]: which of Layout::channels each of them is
+};
+/// `channels`: of the layout so far; those that the schedule needs and that are not among them are added.
+Program make_program(schedule::Schedule schedule, std::vector<schedule::Channel>& channels);
 
-/// The schedule in which `samples` of a step, or of an evaluation, go through the pipeline.
-schedule::Schedule make_schedule(const config::Config& config, std::int64_t samples, int ranks);
+struct Layout {
+  grid::Shape shape;                        // t, d, p
+  spec::StageMap stage_map;                 // which layers each stage holds
+  std::vector<schedule::Channel> channels;  // between stages, in the order in which the grid makes them
+  Program training;
+  std::optional<Program> evaluation;      // its forward passes; nothing where the run does not evaluate
+  std::vector<std::vector<int>> slots;    // [p][v]: buffers of a chunk, enough for training and evaluation
+  std::vector<spec::StageMemory> memory;  // [p], of a rank of each stage, as training takes it
 
-/// The forward passes alone, for evaluation.
+  /// The stage whose ranks take most memory.
+  int costliest_stage() const;
+};
+
+/// `config` and `ranks` as config::check_layout passed them; d = ranks / (t p).
+Layout make_layout(const config::Config& config, int ranks);
+
+/// The forward passes alone, as an evaluation runs them.
 schedule::Schedule forward_only(const schedule::Schedule& schedule);
 
-/// Buffers of each chunk of each stage, [p][v]: enough for training and, where the run evaluates, for evaluation.
-std::vector<std::vector<int>> slots_needed(const config::Config& config, int ranks);
-
-/// Memory of a rank of each stage, [p], as a Trainer takes it.
-std::vector<spec::StageMemory> predict_memory(const config::Config& config, const spec::StageMap& map, int ranks);
-
-}  // namespace trireme::train
+}  // namespace trireme::layout

@@ -21,13 +21,9 @@ bool any_head(const std::vector<spec::Chunk>& chunks) {
 
 }  // namespace
 
-Stage::Stage(Environment env, std::vector<spec::Chunk> chunks, StageParameters weights, StageParameters gradients,
-             const std::vector<int>& slots, kernels::Arena& arena, kernels::Arena& scratch)
-    : env_(env),
-      chunks_(std::move(chunks)),
-      weights_(std::move(weights)),
-      gradients_(std::move(gradients)),
-      layer_scratch_(take_layer_scratch(scratch, env.dims)) {
+Stage::Stage(Environment env, std::vector<spec::Chunk> chunks, StageParameters weights, const std::vector<int>& slots,
+             kernels::Arena& arena, kernels::Arena& scratch)
+    : env_(env), chunks_(std::move(chunks)), weights_(std::move(weights)), layer_scratch_(take_layer_scratch(scratch, env.dims)) {
   for (std::size_t c = 0; c < chunks_.size(); ++c) {
     slots_.emplace_back();
     for (int k = 0; k < slots[c]; ++k) slots_.back().push_back(take_slot(arena, env_.dims, chunks_[c]));
@@ -48,11 +44,11 @@ void Stage::run_layers(int c, Slot& slot, const Microbatch& microbatch, bool tra
   }
 }
 
-void Stage::forward(int c, int index, const Microbatch& microbatch, float loss_scale) {
+void Stage::forward(int c, int index, const Microbatch& microbatch, const StageParameters& gradients, float loss_scale) {
   Slot& slot = slots_[c][index];
   run_layers(c, slot, microbatch, true);
   if (chunks_[c].head)
-    head_loss_and_gradient(env_, weights_, gradients_, slot.output(), microbatch.targets, loss_scale, head_scratch_,
+    head_loss_and_gradient(env_, weights_, gradients, slot.output(), microbatch.targets, loss_scale, head_scratch_,
                            microbatch.loss, slot.gradient);
 }
 
@@ -62,19 +58,19 @@ void Stage::evaluate(int c, int index, const Microbatch& microbatch) {
   if (chunks_[c].head) head_loss(env_, weights_, slot.output(), microbatch.targets, head_scratch_, microbatch.loss);
 }
 
-void Stage::backward(int c, int index, const std::function<void(int)>& layer_done) {
+void Stage::backward(int c, int index, const StageParameters& gradients, const std::function<void(int)>& layer_done) {
   Slot& slot = slots_[c][index];
   const spec::Chunk& chunk = chunks_[c];
   if (chunk.head) layer_done(chunk.first_layer + chunk.layers);
   for (int k = chunk.layers - 1; k >= 0; --k) {
     const int layer = chunk.first_layer + k;
     const View x = k > 0 ? slot.layers[k - 1].output : slot.input;
-    layer_backward(env_, layer, weights_.layers[layer], gradients_.layers[layer], x, slot.pass, slot.layers[k], layer_scratch_,
+    layer_backward(env_, layer, weights_.layers[layer], gradients.layers[layer], x, slot.pass, slot.layers[k], layer_scratch_,
                    slot.gradient);
     layer_done(layer);
   }
   if (!chunk.embedding) return;
-  embedding_backward(env_, gradients_, slot.tokens, slot.pass, slot.gradient);
+  embedding_backward(env_, gradients, slot.tokens, slot.pass, slot.gradient);
   layer_done(-1);
 }
 

@@ -31,29 +31,29 @@ struct Slot {
 class Stage {
  public:
   /// `slots[c]` microbatches alive at most in chunk c. Takes all its memory from `arena` and `scratch`.
-  Stage(Environment env, std::vector<spec::Chunk> chunks, StageParameters weights, StageParameters gradients,
-        const std::vector<int>& slots, kernels::Arena& arena, kernels::Arena& scratch);
+  Stage(Environment env, std::vector<spec::Chunk> chunks, StageParameters weights, const std::vector<int>& slots,
+        kernels::Arena& arena, kernels::Arena& scratch);
 
   Slot& slot(int chunk, int index) { return slots_[chunk][index]; }
   int slot_count(int chunk) const { return static_cast<int>(slots_[chunk].size()); }
   int chunk_count() const { return static_cast<int>(chunks_.size()); }
   const spec::Chunk& chunk(int index) const { return chunks_[index]; }
 
-  /// slot.input (or the tokens, in the first chunk) -> slot.output(). In the last chunk also the loss, and slot.gradient is that
-  /// of loss_scale times it.
-  void forward(int chunk, int slot, const Microbatch& microbatch, float loss_scale);
+  /// slot.input (or the tokens, in the first chunk) -> slot.output(). In the last chunk also the loss, slot.gradient is that of
+  /// loss_scale times it, and the head's `gradients` accumulate.
+  void forward(int chunk, int slot, const Microbatch& microbatch, const StageParameters& gradients, float loss_scale);
   /// The loss alone, no dropout; nothing is kept for a backward pass.
   void evaluate(int chunk, int slot, const Microbatch& microbatch);
-  /// slot.gradient: of the output on entry, of the input on return. `layer_done(layer)` is called when the gradients of that
-  /// layer are complete for this microbatch: l is the final norm, -1 the embedding.
-  void backward(int chunk, int slot, const std::function<void(int)>& layer_done);
+  /// slot.gradient: of the output on entry, of the input on return; `gradients` accumulate. `layer_done(layer)` is called when
+  /// those of that layer are complete for this microbatch: l is the final norm, -1 the embedding.
+  void backward(int chunk, int slot, const StageParameters& gradients, const std::function<void(int)>& layer_done);
 
  private:
   void run_layers(int chunk, Slot& slot, const Microbatch& microbatch, bool training);
 
   Environment env_;
   std::vector<spec::Chunk> chunks_;
-  StageParameters weights_, gradients_;
+  StageParameters weights_;
   std::vector<std::vector<Slot>> slots_;
   LayerScratch layer_scratch_;
   HeadScratch head_scratch_;

@@ -15,7 +15,7 @@
 #include "run/machine.h"
 #include "store/checkpoint_folder.h"
 
-namespace trireme::train {
+namespace trireme::run {
 namespace {
 
 using kernels::View;
@@ -38,6 +38,10 @@ bool ready(const std::future<T>& future) {
   return !future.valid() || future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
+View take_snapshot(std::int64_t bytes, kernels::Arena& arena) {
+  return bytes > 0 ? arena.take(kernels::DType::fp32, bytes / bytes_of(kernels::DType::fp32)) : View{};
+}
+
 std::vector<store::TensorRecord> tensor_records(const spec::LocalTable& table) {
   std::vector<store::TensorRecord> records;
   for (const spec::Parameter& parameter : table.parameters) records.push_back({parameter.name, parameter.shape});
@@ -46,13 +50,14 @@ std::vector<store::TensorRecord> tensor_records(const spec::LocalTable& table) {
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(const TrainingState& state, CheckpointPlan plan, kernels::Device& device, grid::Grid& grid,
-                                   View snapshot)
+CheckpointWriter::CheckpointWriter(const train::TrainingState& state, CheckpointPlan plan, kernels::Device& device,
+                                   grid::Grid& grid, std::int64_t snapshot_bytes)
     : state_(state),
       plan_(std::move(plan)),
       device_(device),
       grid_(grid),
-      snapshot_(snapshot),
+      arena_(device, "snapshot", snapshot_bytes, kernels::Arena::Memory::pinned),
+      snapshot_(take_snapshot(snapshot_bytes, arena_)),
       rows_(stored_rows(state.table, grid.shape().data, grid.at().data)),
       run_id_(make_run_id(grid.world())) {}
 
@@ -192,4 +197,4 @@ void CheckpointWriter::finish() {
   }
 }
 
-}  // namespace trireme::train
+}  // namespace trireme::run

@@ -13,7 +13,7 @@
 #include "store/shard.h"
 #include "train/state.h"
 
-namespace trireme::train {
+namespace trireme::run {
 
 /// What is the same in all checkpoints of a run.
 struct CheckpointPlan {
@@ -29,10 +29,9 @@ struct CheckpointPlan {
 /// grid::Agreed on all ranks, after one has said why; nothing published before is lost then, and the next save starts anew.
 class CheckpointWriter {
  public:
-  /// `snapshot`: pinned memory for `stored_elements` of this rank, three times (spec/memory.h); empty: every save is a finished
-  /// one.
-  CheckpointWriter(const TrainingState& state, CheckpointPlan plan, kernels::Device& device, grid::Grid& grid,
-                   kernels::View snapshot);
+  /// Takes a snapshot's memory, pinned: `snapshot_bytes` as predicted (spec/memory.h); 0: none, and every save is a finished one.
+  CheckpointWriter(const train::TrainingState& state, CheckpointPlan plan, kernels::Device& device, grid::Grid& grid,
+                   std::int64_t snapshot_bytes);
 
   /// Starts to save the state after `step` steps; first finishes a save that is still under way. With a snapshot it returns when
   /// the copy is made, without one when all is published. Nothing to do where `step` is saved already.
@@ -47,6 +46,7 @@ class CheckpointWriter {
   /// Steps in the newest checkpoint published by this object, or resumed from; -1: none.
   std::int64_t saved_step() const { return saved_; }
   void set_saved_step(std::int64_t step) { saved_ = step; }
+  const kernels::Arena& arena() const { return arena_; }
   /// Of the last save, from its start to its publication.
   double seconds() const { return seconds_; }
 
@@ -59,10 +59,11 @@ class CheckpointWriter {
   void agree(const std::function<void()>& work);
   void remove_partials() const;
 
-  TrainingState state_;
+  train::TrainingState state_;
   CheckpointPlan plan_;
   kernels::Device& device_;
   grid::Grid& grid_;
+  kernels::Arena arena_;
   kernels::View snapshot_;
   std::optional<kernels::PinnedMemory> copies_;  // of one save, where there is no snapshot and the host cannot read in place
   std::vector<const spec::LocalParameter*> rows_;
@@ -76,4 +77,4 @@ class CheckpointWriter {
   std::future<void> publishing_;  // on rank 0
 };
 
-}  // namespace trireme::train
+}  // namespace trireme::run

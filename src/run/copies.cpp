@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 
-namespace trireme::train {
+namespace trireme::run {
 namespace {
 
 constexpr std::size_t most_listed = 16;  // ranks of a group in the message
@@ -21,12 +21,12 @@ std::vector<std::int64_t> gathered(grid::Control group, std::vector<std::int64_t
   return all;
 }
 
-std::vector<std::int64_t> row_hashes(const spec::LocalTable& table, kernels::Device& device, kernels::View weights) {
+std::vector<std::int64_t> row_hashes(train::Replica& replica) {
   std::vector<std::int64_t> hashes;
   std::vector<float> host;
-  for (const spec::LocalParameter& row : table.rows) {
+  for (const spec::LocalParameter& row : replica.table().rows) {
     host.resize(static_cast<std::size_t>(row.elements));
-    device.download(host.data(), weights.slice(row.offset, row.elements));
+    replica.device().download(host.data(), replica.weights().slice(row.offset, row.elements));
     hashes.push_back(static_cast<std::int64_t>(base::hash64(std::as_bytes(std::span(host)))));
   }
   return hashes;
@@ -83,9 +83,9 @@ std::string differing_here(const spec::LocalTable& table, std::vector<std::int64
 
 }  // namespace
 
-std::string differing_copies(const spec::LocalTable& table, kernels::Device& device, kernels::View weights, grid::Grid& grid) {
-  std::string text = differing_here(table, row_hashes(table, device, weights), grid);
-  grid::World& world = grid.world();
+std::string differing_copies(train::Replica& replica) {
+  std::string text = differing_here(replica.table(), row_hashes(replica), replica.grid());
+  grid::World& world = replica.grid().world();
   // The lowest rank that sees a difference speaks for all.
   std::int64_t speaker = text.empty() ? 0 : world.size() - world.rank();
   world.everyone().all_reduce(speaker, grid::Reduce::maximum);
@@ -94,4 +94,4 @@ std::string differing_copies(const spec::LocalTable& table, kernels::Device& dev
   return text;
 }
 
-}  // namespace trireme::train
+}  // namespace trireme::run

@@ -4,16 +4,14 @@
 
 #include <string>
 
-#include "grid/grid.h"
-#include "kernels/device.h"
-#include "spec/local_table.h"
+#include "train/replica.h"
 
-namespace trireme::train {
+namespace trireme::run {
 
 /// Every rank. Compares, by base::hash64 of the bits, all copies of each row of the table: over the data ranks; of parameters
 /// that tensor parallelism does not split over the tensor ranks too; of the token embedding and its copy on the last stage.
 /// Returns nothing when they agree; else, on all ranks the same, the parameter and the ranks on each side, fewest first. Brings
 /// each row to the host once.
-std::string differing_copies(const spec::LocalTable& table, kernels::Device& device, kernels::View weights, grid::Grid& grid);
+std::string differing_copies(train::Replica& replica);
 
-}  // namespace trireme::train
+}  // namespace trireme::run

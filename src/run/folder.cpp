@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 
-namespace trireme::train {
+namespace trireme::run {
 namespace {
 
 namespace fs = std::filesystem;
@@ -128,4 +128,4 @@ void RunFolder::print(const std::string& text) {
   log_ << text << std::flush;
 }
 
-}  // namespace trireme::train
+}  // namespace trireme::run

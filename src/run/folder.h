@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace trireme::train {
+namespace trireme::run {
 
 /// Refuses (bad_input) a folder in which this process could not write, that holds other things than a run, the file `input`
 /// that a run there would overwrite, or that another running job holds. Changes nothing.
@@ -45,4 +45,4 @@ class RunFolder {
   std::ofstream log_;
 };
 
-}  // namespace trireme::train
+}  // namespace trireme::run

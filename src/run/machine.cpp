@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 
-namespace trireme::train {
+namespace trireme::run {
 
 double measure_peak_flops(kernels::Kernels& kernels, kernels::Device& device) {
   constexpr std::int64_t n = 512;
@@ -63,4 +63,4 @@ std::int64_t peak_resident_memory() {
   return std::int64_t{usage.ru_maxrss} * 1024;
 }
 
-}  // namespace trireme::train
+}  // namespace trireme::run

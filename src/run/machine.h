@@ -5,7 +5,7 @@
 
 #include "kernels/kernels.h"
 
-namespace trireme::train {
+namespace trireme::run {
 
 /// FLOP/s of fp32 matrix products of 512 x 512 x 512, over about 100 ms; less than the core's where ranks share cores.
 double measure_peak_flops(kernels::Kernels& kernels, kernels::Device& device);
@@ -23,4 +23,4 @@ void return_free_memory();
 /// The largest resident memory of this process so far, bytes; mapped files count.
 std::int64_t peak_resident_memory();
 
-}  // namespace trireme::train
+}  // namespace trireme::run

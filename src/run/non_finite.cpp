@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace trireme::train {
+namespace trireme::run {
 namespace {
 
 using kernels::View;
@@ -51,9 +51,9 @@ std::string of_first(grid::World& world, std::int64_t key, std::string text) {
 }
 
 /// Keeps the first tensor that is not finite of all it is shown.
-class Search : public Probe {
+class Search : public train::Probe {
  public:
-  Search(Trainer& trainer, std::int64_t step)
+  Search(train::Trainer& trainer, std::int64_t step)
       : trainer_(trainer), step_(step), layers_(static_cast<int>(trainer.config().model.layers)) {}
 
   void after_forward(int chunk, int slot, int microbatch, View loss) override;
@@ -78,7 +78,7 @@ class Search : public Probe {
   std::string element_text(View values, int microbatch) const;
   std::string layer_text(int layer) const;
 
-  Trainer& trainer_;
+  train::Trainer& trainer_;
   std::int64_t step_;
   int layers_;
   std::int64_t key_ = none;
@@ -102,21 +102,22 @@ std::string Search::layer_text(int layer) const {
 }
 
 void Search::found(const Place& place, const std::string& what) {
-  const Batches& batches = trainer_.batches();
+  const train::Batches& batches = trainer_.batches();
   const std::int64_t first = batches.first_sample(step_, place.microbatch), b = trainer_.config().batch.micro;
   std::vector<std::int64_t> samples;
   for (std::int64_t j = 0; j < b; ++j) samples.push_back(batches.sample_at(first + j));
   key_ = key_of(place);
-  text_ = fmt::format("microbatch {}, {}, {}: {}; {}; the microbatch holds sample{} {}, position{} of the run",
-                      microbatch_of_step(place.microbatch), place.pass == forward ? "forward" : "backward",
-                      layer_text(place.layer), what, rank_text(trainer_.grid()), b > 1 ? "s" : "", fmt::join(samples, ", "),
-                      b > 1 ? fmt::format("s {} to {}", first, first + b - 1) : fmt::format(" {}", first));
+  text_ =
+      fmt::format("microbatch {}, {}, {}: {}; {}; the microbatch holds sample{} {}, position{} of the run",
+                  microbatch_of_step(place.microbatch), place.pass == forward ? "forward" : "backward", layer_text(place.layer),
+                  what, rank_text(trainer_.replica().grid()), b > 1 ? "s" : "", fmt::join(samples, ", "),
+                  b > 1 ? fmt::format("s {} to {}", first, first + b - 1) : fmt::format(" {}", first));
 }
 
 /// Of the first element that is not finite in a tensor of a row a token.
 std::string Search::element_text(View values, int microbatch) const {
   std::vector<float> host(static_cast<std::size_t>(values.count));
-  trainer_.device().download(host.data(), values);
+  trainer_.replica().device().download(host.data(), values);
   const auto element = std::find_if(host.begin(), host.end(), [](float x) { return !std::isfinite(x); }) - host.begin();
   const config::Config& config = trainer_.config();
   const std::int64_t row = element / (values.count / (config.model.sequence * config.batch.micro)), b = config.batch.micro;
@@ -126,31 +127,32 @@ std::string Search::element_text(View values, int microbatch) const {
 
 void Search::look(const Place& place, const std::string& name, View values, bool has_rows) {
   if (key_of(place) >= key_) return;
-  const std::int64_t count = trainer_.kernels().non_finite_count(values);
+  const std::int64_t count = trainer_.replica().kernels().non_finite_count(values);
   if (count == 0) return;
   found(place, fmt::format("{}: {} of {} values are not finite{}", name, count, values.count,
                            has_rows ? element_text(values, place.microbatch) : ""));
 }
 
 void Search::look_at_gradients(int microbatch, int layer) {
-  const spec::LocalTable& table = trainer_.table();
+  const spec::LocalTable& table = trainer_.replica().table();
   int tensor = 0;
   if (layer == layers_) {
     const spec::LocalParameter* copy = table.find(spec::token_embedding, true);
-    const View output = copy ? trainer_.gradient().slice(copy->offset, copy->elements) : trainer_.output_gradient();
+    const View output =
+        copy ? trainer_.updater().gradient().slice(copy->offset, copy->elements) : trainer_.updater().output_gradient();
     look({microbatch, backward, layer, tensor++}, "gradient of embedding.tokens.weight as output layer", output, false);
   }
   for (auto row = table.rows.rbegin(); row != table.rows.rend(); ++row) {
     const spec::Parameter& parameter = table.parameter(*row);
     if (parameter.layer != layer || row->tied_copy) continue;
     look({microbatch, backward, layer, tensor++}, "gradient of " + parameter.name,
-         trainer_.gradient().slice(row->offset, row->elements), false);
+         trainer_.updater().gradient().slice(row->offset, row->elements), false);
   }
 }
 
 void Search::after_forward(int c, int index, int microbatch, View loss_cell) {
-  const spec::Chunk& chunk = trainer_.stage().chunk(c);
-  const model::Slot& slot = trainer_.stage().slot(c, index);
+  const spec::Chunk& chunk = trainer_.replica().stage().chunk(c);
+  const model::Slot& slot = trainer_.replica().stage().slot(c, index);
   if (chunk.embedding) look({microbatch, forward, -1, 0}, "output", slot.input, true);
   for (int k = 0; k < chunk.layers; ++k) {
     int tensor = 0;
@@ -160,7 +162,7 @@ void Search::after_forward(int c, int index, int microbatch, View loss_cell) {
   if (!chunk.head) return;
   const Place place{microbatch, forward, layers_, 0};
   double loss = 0;
-  trainer_.device().download(&loss, loss_cell);
+  trainer_.replica().device().download(&loss, loss_cell);
   if (!std::isfinite(loss) && key_of(place) < key_) found(place, fmt::format("the loss is {}", loss));
   look_at_gradients(microbatch, layers_);  // the head forms them now; in backward() those of later microbatches may be in
 }
@@ -169,39 +171,41 @@ void Search::after_backward(int c, int index, int microbatch, int layer) {
   constexpr int last_tensor = 31;
   if (layer < layers_) look_at_gradients(microbatch, layer);
   if (layer >= 0)
-    look({microbatch, backward, layer, last_tensor}, "gradient of the input", trainer_.stage().slot(c, index).gradient, true);
+    look({microbatch, backward, layer, last_tensor}, "gradient of the input", trainer_.replica().stage().slot(c, index).gradient,
+         true);
 }
 
 }  // namespace
 
-std::string non_finite_weight(Trainer& trainer) {
+std::string non_finite_weight(train::Replica& replica) {
   std::int64_t key = none;
   std::string text;
-  for (const spec::LocalParameter& row : trainer.table().rows) {
-    const std::int64_t count = trainer.kernels().non_finite_count(trainer.weights().slice(row.offset, row.elements));
+  for (const spec::LocalParameter& row : replica.table().rows) {
+    const std::int64_t count = replica.kernels().non_finite_count(replica.weights().slice(row.offset, row.elements));
     if (count == 0 || row.index >= key) continue;
     key = row.index;
-    text = fmt::format("{} ({} of {} values on {})", trainer.table().parameter(row).name, count, row.elements,
-                       rank_text(trainer.grid()));
+    text = fmt::format("{} ({} of {} values on {})", replica.table().parameter(row).name, count, row.elements,
+                       rank_text(replica.grid()));
   }
-  return of_first(trainer.grid().world(), key, text);
+  return of_first(replica.grid().world(), key, text);
 }
 
-std::string first_non_finite(Trainer& trainer, std::int64_t step) {
+std::string first_non_finite(train::Trainer& trainer, std::int64_t step) {
   Search search(trainer, step);
   trainer.replay(step, search);
-  const std::string first = of_first(trainer.grid().world(), search.key(), search.text()), weight = non_finite_weight(trainer);
+  const std::string first = of_first(trainer.grid().world(), search.key(), search.text()),
+                    weight = non_finite_weight(trainer.replica());
   std::string text = first.empty() ? "every tensor of every microbatch is finite: a sum over microbatches or ranks is not"
                                    : "the first is in " + first;
   if (!weight.empty()) text += "; weights are not finite before the step, the first " + weight;
   return text;
 }
 
-void refuse_non_finite_weights(Trainer& trainer, const std::string& source, const std::string& cure) {
-  const std::string weight = non_finite_weight(trainer);
-  trainer.grid().world().agree([&] {
+void refuse_non_finite_weights(train::Replica& replica, const std::string& source, const std::string& cure) {
+  const std::string weight = non_finite_weight(replica);
+  replica.grid().world().agree([&] {
     if (!weight.empty()) base::refuse("error: {}: weights are not finite, the first {}{}", source, weight, cure);
   });
 }
 
-}  // namespace trireme::train
+}  // namespace trireme::run

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/units.h"
 
-namespace trireme::train {
+namespace trireme::run {
 
 namespace {
 
@@ -49,7 +49,8 @@ void MetricsFile::append(const StepRecord& r) {
 
 namespace {
 
-std::vector<RankColumn> rank_columns(const Trainer& trainer, const grid::Activity& activity, const ProcessFacts& process) {
+std::vector<RankColumn> rank_columns(train::Trainer& trainer, const kernels::Arena& snapshot, const ProcessFacts& process) {
+  const grid::Activity& activity = trainer.grid().world().activity();
   std::vector<RankColumn> columns = {
       {"run_seconds", "all", process.seconds},
       {"private_bytes", "before_arenas", static_cast<double>(process.private_before)},
@@ -70,19 +71,22 @@ std::vector<RankColumn> rank_columns(const Trainer& trainer, const grid::Activit
     columns.push_back({"actions", name, static_cast<double>(activity.count(static_cast<grid::Work>(k)))});
     columns.push_back({"seconds", name, activity.seconds(static_cast<grid::Work>(k))});
   }
-  const auto arenas = trainer.arenas();
+  std::vector<const kernels::Arena*> arenas = trainer.arenas();
+  arenas.push_back(&snapshot);
+  const spec::StageMemory& predicted = trainer.layout().memory[trainer.grid().at().pipeline];
   for (std::size_t k = 0; k < arenas.size(); ++k) {
     const std::string& name = arenas[k]->name();
     columns.push_back({"arena_peak_bytes", name, static_cast<double>(arenas[k]->peak_bytes())});
-    columns.push_back({"arena_predicted_bytes", name, static_cast<double>(trainer.predicted_memory().bytes[k])});
+    columns.push_back({"arena_predicted_bytes", name, static_cast<double>(predicted.bytes[k])});
   }
   return columns;
 }
 
 }  // namespace
 
-RankTable gather_ranks(const Trainer& trainer, const ProcessFacts& process, grid::World& world) {
-  RankTable table{rank_columns(trainer, world.activity(), process), {}};
+RankTable gather_ranks(train::Trainer& trainer, const kernels::Arena& snapshot, const ProcessFacts& process) {
+  grid::World& world = trainer.grid().world();
+  RankTable table{rank_columns(trainer, snapshot, process), {}};
   const std::size_t count = table.columns.size();
   std::vector<double> own, all(count * world.size());
   for (const RankColumn& column : table.columns) own.push_back(column.value);
@@ -119,4 +123,4 @@ std::string summary_json(const RankTable& table, const config::Config& config, c
   return Json{{"run", run}, {"ranks", rows}}.dump(1) + "\n";
 }
 
-}  // namespace trireme::train
+}  // namespace trireme::run

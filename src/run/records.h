@@ -9,12 +9,12 @@
 
 #include "train/trainer.h"
 
-namespace trireme::train {
+namespace trireme::run {
 
 struct StepRecord {
   std::int64_t step = 0;  // counted from 1
   std::int64_t samples = 0, tokens = 0;
-  StepResult result;
+  train::StepResult result;
   std::optional<double> validation_loss;
   double loss_scale = 1;
   double seconds = 0;  // of this step
@@ -56,9 +56,9 @@ struct ProcessFacts {
 };
 
 /// Every rank; all return the same.
-RankTable gather_ranks(const Trainer& trainer, const ProcessFacts& process, grid::World& world);
+RankTable gather_ranks(train::Trainer& trainer, const kernels::Arena& snapshot, const ProcessFacts& process);
 
 /// Text of summary.json: the run, as its last step left it, and a row a rank.
 std::string summary_json(const RankTable& table, const config::Config& config, const grid::Shape& shape, const StepRecord& last);
 
-}  // namespace trireme::train
+}  // namespace trireme::run

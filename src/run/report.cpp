@@ -8,24 +8,22 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "layout/layout.h"
 #include "schedule/timing.h"
 #include "spec/flops.h"
 #include "spec/parameters.h"
 
-namespace trireme::train {
+namespace trireme::run {
 namespace {
 
 std::string memory_line(const Start& start) {
-  const auto costliest = std::max_element(start.memory.begin(), start.memory.end(),
-                                          [](const auto& a, const auto& b) { return a.total() < b.total(); });
+  const int stage = start.layout.costliest_stage();
+  const spec::StageMemory& memory = start.layout.memory[stage];
   std::string parts;
   for (std::size_t k = 0; k < spec::memory_classes.size(); ++k)
-    parts += fmt::format("{}{} {}", k ? " + " : "", spec::memory_classes[k],
-                         base::bytes_text(static_cast<double>(costliest->bytes[k])));
-  return fmt::format("memory a rank of stage {}, the costliest: {} = {}; {} of the node's are there for each rank\n",
-                     costliest - start.memory.begin(), parts, base::bytes_text(static_cast<double>(costliest->total())),
-                     base::bytes_text(start.available_bytes));
+    parts +=
+        fmt::format("{}{} {}", k ? " + " : "", spec::memory_classes[k], base::bytes_text(static_cast<double>(memory.bytes[k])));
+  return fmt::format("memory a rank of stage {}, the costliest: {} = {}; {} of the node's are there for each rank\n", stage,
+                     parts, base::bytes_text(static_cast<double>(memory.total())), base::bytes_text(start.available_bytes));
 }
 
 struct Spread {
@@ -67,16 +65,17 @@ constexpr std::array<std::pair<const char*, const char*>, 5> waits = {{{"tp_", "
 
 }  // namespace
 
-std::string layout_text(const config::Config& config, const spec::StageMap& map, const schedule::Schedule& schedule,
-                        const grid::Shape& shape) {
+std::string layout_text(const config::Config& config, const layout::Layout& layout) {
   const auto& model = config.model;
+  const grid::Shape& shape = layout.shape;
+  const schedule::Schedule& schedule = layout.training.schedule;
   std::string text = fmt::format("model: l = {} layers, h = {}, a = {} heads, s = {}, V = {} (padded to {})\nparameters {}\n",
                                  model.layers, model.hidden, model.heads, model.sequence, model.vocabulary,
                                  spec::padded_vocabulary(model.vocabulary, shape.tensor), spec::parameter_count(model));
   text += fmt::format("layout: t = {} p = {} d = {} v = {}, schedule {}, global batch {} = d {} x m {} microbatches x b {}\n",
                       shape.tensor, shape.pipeline, shape.data, schedule.chunks, schedule::name_of(schedule.kind),
                       config.batch.global, shape.data, schedule.microbatches, config.batch.micro);
-  return text + describe(map, model);
+  return text + describe(layout.stage_map, model);
 }
 
 std::string flops_line(const config::Config& config) {
@@ -87,12 +86,12 @@ std::string flops_line(const config::Config& config) {
 }
 
 std::string start_block(const config::Config& config, const Start& start) {
-  std::string text = start.opened.yardstick + grid::topology_table(start.places) + grid::group_report(start.places, start.shape);
+  std::string text =
+      start.opened.yardstick + grid::topology_table(start.places) + grid::group_report(start.places, start.layout.shape);
   if (start.shares_cores)
     text +=
         fmt::format("note: more threads than cores ({} a rank): times show that it works, not how fast it is\n", start.threads);
-  text += layout_text(config, spec::make_stage_map(config.model, config.parallel),
-                      make_schedule(config, config.batch.global, start.shape.ranks()), start.shape);
+  text += layout_text(config, start.layout);
   return text + memory_line(start) + flops_line(config) + fmt::format("results in {}\n", config.run.directory);
 }
 
@@ -106,8 +105,9 @@ std::string step_line(const StepRecord& r, std::int64_t steps, double peak_flops
       base::bytes_text(static_cast<double>(r.peak_memory_bytes)), base::time_text(seconds_left));
 }
 
-std::string end_table(const RankTable& table, const schedule::Schedule& schedule, const Start& start) {
+std::string end_table(const RankTable& table, const Start& start) {
   const auto& [columns, values] = table;
+  const schedule::Schedule& schedule = start.layout.training.schedule;
   const std::vector<std::size_t> work = select(columns, "seconds"), waiting = select(columns, "wait_seconds");
   std::string text = fmt::format("{:<36}{:>10}{:>10}{:>10}{:>13}\n", "seconds over the run", "min", "mean", "max", "rank of max");
   for (std::size_t k : work) text += row(columns[k].name, spread(values, {k}));
@@ -129,4 +129,4 @@ std::string end_table(const RankTable& table, const schedule::Schedule& schedule
                             start.places[passes.slowest].host, passes.most, passes.mean);
 }
 
-}  // namespace trireme::train
+}  // namespace trireme::run

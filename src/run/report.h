@@ -8,11 +8,10 @@
 #include "run/records.h"
 #include "run/start.h"
 
-namespace trireme::train {
+namespace trireme::run {
 
 /// The model, `parameters N`, the layout and its stage map; `trireme check` prints the same.
-std::string layout_text(const config::Config& config, const spec::StageMap& map, const schedule::Schedule& schedule,
-                        const grid::Shape& shape);
+std::string layout_text(const config::Config& config, const layout::Layout& layout);
 /// The FLOPs of a step by both conventions, named.
 std::string flops_line(const config::Config& config);
 
@@ -23,6 +22,6 @@ std::string start_block(const config::Config& config, const Start& start);
 std::string step_line(const StepRecord& record, std::int64_t steps, double peak_flops, double seconds_left);
 
 /// Where the time of the run went: min, mean, max over ranks; the bubble by formula and measured; the slowest rank.
-std::string end_table(const RankTable& table, const schedule::Schedule& schedule, const Start& start);
+std::string end_table(const RankTable& table, const Start& start);
 
-}  // namespace trireme::train
+}  // namespace trireme::run

@@ -8,7 +8,7 @@
 #include "config/keys.h"
 #include "store/checkpoint_folder.h"
 
-namespace trireme::train {
+namespace trireme::run {
 namespace {
 
 using store::CheckpointReader;
@@ -130,7 +130,7 @@ std::vector<std::string> check_resume(const CheckpointReader& checkpoint, const 
   return free;
 }
 
-void load_state(const CheckpointReader& checkpoint, const TrainingState& state, bool moments, kernels::Device& device) {
+void load_state(const CheckpointReader& checkpoint, const train::TrainingState& state, bool moments, kernels::Device& device) {
   std::vector<float> values;
   const auto load = [&](Quantity quantity, kernels::View buffer) {
     for (const spec::LocalParameter& row : state.table.rows) {
@@ -146,4 +146,4 @@ void load_state(const CheckpointReader& checkpoint, const TrainingState& state, 
   load(Quantity::second_moment, state.second_moment);
 }
 
-}  // namespace trireme::train
+}  // namespace trireme::run

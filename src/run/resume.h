@@ -10,7 +10,7 @@
 #include "store/checkpoint_reader.h"
 #include "train/state.h"
 
-namespace trireme::train {
+namespace trireme::run {
 
 struct Verified {
   std::unique_ptr<store::CheckpointReader> reader;  // null: there is no checkpoint at all
@@ -34,6 +34,7 @@ void check_same_model(const store::CheckpointReader& checkpoint, const config::R
 std::vector<std::string> check_resume(const store::CheckpointReader& checkpoint, const config::Resolved& resolved);
 
 /// Reads this rank's slices of every row, copies included; `moments`: Adam's two as well. No communication.
-void load_state(const store::CheckpointReader& checkpoint, const TrainingState& state, bool moments, kernels::Device& device);
+void load_state(const store::CheckpointReader& checkpoint, const train::TrainingState& state, bool moments,
+                kernels::Device& device);
 
-}  // namespace trireme::train
+}  // namespace trireme::run

@@ -15,7 +15,7 @@
 #include "run/report.h"
 #include "store/checkpoint_folder.h"
 
-namespace trireme::train {
+namespace trireme::run {
 namespace {
 
 std::unique_ptr<RunFolder> open_folder(grid::World& world, const config::Resolved& resolved, const Start& start,
@@ -37,14 +37,14 @@ std::unique_ptr<RunFolder> open_folder(grid::World& world, const config::Resolve
 }
 
 /// The products come first: they fault in what the libraries need, so that private memory grows by the model's alone afterwards.
-Machine measure_machine(grid::World& world, const Backend& backend, const Start& start, double begin, RunFolder* folder) {
+double measure_peak(grid::World& world, const train::Backend& backend, const Start& start, RunFolder* folder) {
   world.everyone().barrier();
   const double peak = world.everyone().sum(measure_peak_flops(*backend.kernels, *backend.device)) / world.size();
   if (folder)
     folder->print(
         fmt::format("peak a rank: {}FLOP/s with {} thread{}: fp32 matrix products, measured now on all ranks at once\n\n",
                     base::rate_text(peak), start.threads, start.threads == 1 ? "" : "s"));
-  return {begin, peak};
+  return peak;
 }
 
 /// Every rank; null when run.watchdog is 0.
@@ -55,7 +55,8 @@ std::unique_ptr<grid::Watchdog> start_watchdog(grid::World& world, const config:
     world.abort(base::Exit::unresponsive, "watchdog: " + what);
   };
   return std::make_unique<grid::Watchdog>(
-      world, start.shape, grid::Watchdog::Options{.limit = run.watchdog, .folder = run.directory + "/watchdog", .end = end});
+      world, start.layout.shape,
+      grid::Watchdog::Options{.limit = run.watchdog, .folder = run.directory + "/watchdog", .end = end});
 }
 
 }  // namespace
@@ -70,14 +71,17 @@ base::Exit run_training(grid::World& world, const config::Resolved& resolved, co
   if (const double late = begin - signals.begin(); folder && late > 10)
     folder->print(fmt::format("MPI took {} to start; run.time_limit counts from before\n", base::time_text(late)));
   try {
-    Backend backend{kernels::make_cpu_device(), make_kernels(resolved.config.model, start.threads)};
-    const Machine machine = measure_machine(world, backend, start, begin, folder.get());
-    Trainer trainer(resolved.config, start.threads, world, std::move(start.opened.sources), start.origin, std::move(backend));
-    if (start.origin.file) refuse_non_finite_weights(trainer, resolved.config.model.initial);
+    train::Backend backend = train::make_backend(resolved.config, start.threads);
+    Machine machine{.begin = begin, .peak_flops = measure_peak(world, backend, start, folder.get())};
+    grid::Grid grid = train::make_grid(world, start.layout);
+    machine.private_memory = private_memory();
+    train::Trainer trainer(resolved.config, start.layout, std::move(grid), std::move(backend), std::move(start.opened.sources),
+                           state_source(start.origin));
+    if (start.origin.file) refuse_non_finite_weights(trainer.replica(), resolved.config.model.initial);
     if (start.origin.checkpoint)
-      refuse_non_finite_weights(trainer, start.origin.checkpoint->folder(),
+      refuse_non_finite_weights(trainer.replica(), start.origin.checkpoint->folder(),
                                 "; to go on from an older checkpoint, move that folder elsewhere");
-    const Ended ended = Loop(world, resolved, start, trainer, folder.get(), machine, signals).run();
+    const Ended ended = Loop(resolved, start, trainer, machine, signals, folder.get()).run();
     if (folder) folder->write_status(fmt::format("{} {}", static_cast<int>(ended.status), ended.why));
     return ended.status;
   } catch (const grid::Agreed& end) {
@@ -87,4 +91,4 @@ base::Exit run_training(grid::World& world, const config::Resolved& resolved, co
   }
 }
 
-}  // namespace trireme::train
+}  // namespace trireme::run

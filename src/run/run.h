@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "config/reader.h"
 #include "grid/world.h"
-#include "run/turns.h"
+#include "run/requests.h"
 
-namespace trireme::train {
+namespace trireme::run {
 
 /// Every rank, with equal arguments that config::check_layout passed. What would stop the run is agreed before its folder is made
 /// (run/start.h). `banner`: version and command, printed first. A run that has checkpoints goes on from the newest that
@@ -19,4 +19,4 @@ namespace trireme::train {
 base::Exit run_training(grid::World& world, const config::Resolved& resolved, const std::string& banner, const Signals& signals,
                         bool weights_only);
 
-}  // namespace trireme::train
+}  // namespace trireme::run

@@ -9,7 +9,7 @@
 #include "data/sampler.h"
 #include "data/synthetic.h"
 
-namespace trireme::train {
+namespace trireme::run {
 namespace {
 
 constexpr std::int64_t scan_limit = std::int64_t{1} << 28;     // tokens whose ids are scanned at the start
@@ -80,4 +80,4 @@ OpenedSources open_sources(const config::Config& config, grid::World& world) {
   return opened;
 }
 
-}  // namespace trireme::train
+}  // namespace trireme::run

@@ -7,10 +7,10 @@
 #include "grid/world.h"
 #include "train/trainer.h"
 
-namespace trireme::train {
+namespace trireme::run {
 
 struct OpenedSources {
-  Sources sources;
+  train::Sources sources;
   std::string yardstick;  // a line on the least loss to expect, for the start block; on rank 0
 };
 
@@ -22,4 +22,4 @@ std::unique_ptr<data::FileSource> open_tokens(const std::string& key, const std:
 /// again as they are read). Mistakes are agreed: grid::Agreed(bad_input).
 OpenedSources open_sources(const config::Config& config, grid::World& world);
 
-}  // namespace trireme::train
+}  // namespace trireme::run

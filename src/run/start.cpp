@@ -13,7 +13,7 @@
 #include "run/machine.h"
 #include "run/resume.h"
 
-namespace trireme::train {
+namespace trireme::run {
 namespace {
 
 int checked_threads(const config::Config& config, grid::World& world) {
@@ -89,8 +89,8 @@ void check_outputs(const config::Resolved& resolved, grid::World& world) {
 
 void check_memory(const Start& start, grid::World& world, double available) {
   world.agree([&] {
-    const int stage = coordinates_of(start.shape, world.rank()).pipeline;
-    const double needed = static_cast<double>(start.memory[stage].total());
+    const int stage = coordinates_of(start.layout.shape, world.rank()).pipeline;
+    const double needed = static_cast<double>(start.layout.memory[stage].total());
     if (available > 0 && needed > available)
       base::refuse(
           "error: a rank of stage {} needs {}; {} has {} for each of its {} ranks. Raise parallel.tensor or "
@@ -114,20 +114,19 @@ Start check_start(grid::World& world, const config::Resolved& resolved, bool wei
   const config::Config& config = resolved.config;
   Start start;
   start.threads = checked_threads(config, world);
-  start.shape = grid_shape(config, world.size());
-  start.memory = predict_memory(config, spec::make_stage_map(config.model, config.parallel), world.size());
+  start.layout = layout::make_layout(config, world.size());
   const double available = available_memory() / world.node_size();
   check_memory(start, world, available);
   start.available_bytes = -world.everyone().largest(-available);
   start.opened = open_sources(config, world);
   check_outputs(resolved, world);
   open_origin(start, resolved, world, weights_only);
-  start.places = gather_places(world, start.shape, kernels::make_cpu_device()->name());
+  start.places = gather_places(world, start.layout.shape, kernels::make_cpu_device()->name());
   start.shares_cores = shares_cores(start.places, start.threads);
   world.agree([&] {
-    if (config.placement.strict) refuse_split_tensor_groups(start.places, start.shape);
+    if (config.placement.strict) refuse_split_tensor_groups(start.places, start.layout.shape);
   });
   return start;
 }
 
-}  // namespace trireme::train
+}  // namespace trireme::run

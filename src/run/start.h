@@ -7,10 +7,11 @@
 
 #include "config/reader.h"
 #include "grid/topology.h"
+#include "layout/layout.h"
+#include "run/origin.h"
 #include "run/sources.h"
-#include "spec/memory.h"
 
-namespace trireme::train {
+namespace trireme::run {
 
 struct Start {
   OpenedSources opened;
@@ -19,11 +20,10 @@ struct Start {
   std::vector<std::string> damaged;  // newer checkpoints of this run that did not verify
   std::string resumed;  // on rank 0, when the run goes on from a checkpoint of its own: which, and what has changed since
   int threads = 1;      // of a rank
-  grid::Shape shape;
-  std::vector<grid::Place> places;        // of every rank, on rank 0
-  bool shares_cores = false;              // more threads than cores on rank 0's node
-  std::vector<spec::StageMemory> memory;  // predicted, of a rank of each stage
-  double available_bytes = 0;             // of a node's memory, for each of its ranks, the smallest
+  layout::Layout layout;
+  std::vector<grid::Place> places;  // of every rank, on rank 0
+  bool shares_cores = false;        // more threads than cores on rank 0's node
+  double available_bytes = 0;       // of a node's memory, for each of its ranks, the smallest
 };
 
 /// Every rank, with equal arguments that config::check_layout passed. Throws grid::Agreed(bad_input) for whatever would stop the
@@ -32,4 +32,4 @@ struct Start {
 /// and none verifies. Makes nothing.
 Start check_start(grid::World& world, const config::Resolved& resolved, bool weights_only);
 
-}  // namespace trireme::train
+}  // namespace trireme::run

@@ -8,11 +8,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "layout/layout.h"
 #include "run/machine.h"
 #include "spec/flops.h"
 
-namespace trireme::train {
+namespace trireme::run {
 namespace {
 
 constexpr int rounds = 16;
@@ -62,27 +61,26 @@ ClockReading read_clock(grid::World& world) {
   return {reading[0], reading[1], reading[2]};
 }
 
-Tracer::Tracer(grid::World& world, const config::Config& config, std::string config_text, std::string folder,
-               kernels::Device& device)
+Tracer::Tracer(grid::World& world, const config::Config& config, const layout::Layout& layout, std::string config_text,
+               std::string folder, kernels::Device& device)
     : world_(world),
       config_(config),
+      layout_(layout),
       steps_(config::parse_steps(config.trace.steps)),
-      folder_(std::move(folder)),
-      map_(spec::make_stage_map(config.model, config.parallel)) {
+      folder_(std::move(folder)) {
   if (steps_.empty()) return;
-  const schedule::Schedule training = make_schedule(config, config.batch.global, world.size());
-  header_.shape = grid_shape(config, world.size());
+  const schedule::Schedule& training = layout.training.schedule;
+  header_.shape = layout.shape;
   header_.chunks = training.chunks;
   header_.microbatches = training.microbatches;
   header_.schedule = config.parallel.schedule;
   header_.config = std::move(config_text);
   hosts_ = world.everyone().gather(world.host());
   std::int64_t layers = 0;
-  for (const auto& chunks : map_.of_stage)
+  for (const auto& chunks : layout_.stage_map.of_stage)
     for (const spec::Chunk& chunk : chunks) layers = std::max<std::int64_t>(layers, chunk.layers);
   std::size_t capacity = events_of(training, layers) + other_events;
-  if (config.run.evaluate_every > 0)
-    capacity += events_of(forward_only(make_schedule(config, config.run.evaluate_samples, world.size())), layers);
+  if (layout.evaluation) capacity += events_of(layout.evaluation->schedule, layers);
   events_.reserve(capacity);
   if (!device.is_host()) times_.emplace(device, 2 * capacity);
 }
@@ -145,7 +143,8 @@ store::RankTrace Tracer::unpack(int rank, const std::vector<double>& row) const 
 double Tracer::flops(const grid::Event& event, int stage) const {
   const bool forward = event.kind == kind_of(grid::Work::forward);
   if (!forward && event.kind != kind_of(grid::Work::backward)) return 0;
-  const spec::Chunk& chunk = map_.of_stage[static_cast<std::size_t>(stage)][static_cast<std::size_t>(event.subject.chunk)];
+  const spec::Chunk& chunk =
+      layout_.stage_map.of_stage[static_cast<std::size_t>(stage)][static_cast<std::size_t>(event.subject.chunk)];
   const double token = chunk.layers * spec::layer_flops(config_.model) + (chunk.head ? spec::head_flops(config_.model) : 0);
   const double tokens = static_cast<double>(config_.batch.micro * config_.model.sequence);
   return (forward ? 1 : 2) * token * tokens / header_.shape.tensor;
@@ -194,4 +193,4 @@ void Tracer::gather(std::vector<double> row) {
   if (failed) throw *failed;
 }
 
-}  // namespace trireme::train
+}  // namespace trireme::run

@@ -10,10 +10,10 @@
 #include "config/steps.h"
 #include "grid/device_times.h"
 #include "grid/world.h"
-#include "spec/stages.h"
+#include "layout/layout.h"
 #include "store/trace_file.h"
 
-namespace trireme::train {
+namespace trireme::run {
 
 /// Clocks of two ranks at one moment.
 struct ClockReading {
@@ -27,10 +27,11 @@ ClockReading read_clock(grid::World& world);
 
 class Tracer {
  public:
-  /// Every rank, with equal arguments. Takes the memory for the events of a step and the evaluation after it. Files go to
-  /// `folder`/traces, made by rank 0 when the first is written; `config_text`: the resolved configuration; `device`: whose work
-  /// it is.
-  Tracer(grid::World& world, const config::Config& config, std::string config_text, std::string folder, kernels::Device& device);
+  /// Every rank, with equal arguments; `layout` outlives this. Takes the memory for the events of a step and the evaluation after
+  /// it. Files go to `folder`/traces, made by rank 0 when the first is written; `config_text`: the resolved configuration;
+  /// `device`: whose work it is.
+  Tracer(grid::World& world, const config::Config& config, const layout::Layout& layout, std::string config_text,
+         std::string folder, kernels::Device& device);
 
   /// Every rank, around step `step` >= 1 and all that follows until the next: both do nothing if it is not to be traced. No event
   /// in between takes memory.
@@ -49,9 +50,9 @@ class Tracer {
 
   grid::World& world_;
   config::Config config_;
+  const layout::Layout& layout_;
   std::vector<config::StepRange> steps_;
   std::string folder_;
-  spec::StageMap map_;
   store::TraceHeader header_;
   std::vector<std::string> hosts_;  // of every rank, on rank 0
   std::vector<grid::Event> events_;
@@ -61,4 +62,4 @@ class Tracer {
   double begin_ = 0;  // of the step, on this rank's clock
 };
 
-}  // namespace trireme::train
+}  // namespace trireme::run

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-namespace trireme::train {
+namespace trireme::run {
 namespace {
 
 using kernels::View;
@@ -58,8 +58,8 @@ void collect(grid::Grid& grid, kernels::Device& device, int from, View own, std:
 }
 
 /// Brings a whole parameter to world rank 0; only the members involved take part.
-void gather(const spec::Parameter& parameter, int stage, const spec::LocalTable& table, kernels::Device& device, View weights,
-            grid::Grid& grid, std::vector<float>& whole) {
+void gather(const spec::Parameter& parameter, int stage, train::Replica& replica, std::vector<float>& whole) {
+  grid::Grid& grid = replica.grid();
   const int t = grid.shape().tensor, me = grid.model().rank();
   const int copies = parameter.split_axis ? t : 1;  // whole on every tensor rank: the first one's will do
   if (me == 0) whole.resize(parameter.elements());
@@ -67,10 +67,11 @@ void gather(const spec::Parameter& parameter, int stage, const spec::LocalTable&
     const int from = r + t * stage;
     if (me != 0 && me != from) continue;
     const spec::Slice slice = slice_of(parameter, t, r);
-    const spec::LocalParameter* row = me == from ? table.find(parameter.name) : nullptr;
+    const spec::LocalParameter* row = me == from ? replica.table().find(parameter.name) : nullptr;
     std::unique_ptr<SliceCollector> collector;
     if (me == 0) collector = std::make_unique<SliceCollector>(parameter, slice, whole);
-    collect(grid, device, from, row ? weights.slice(row->offset, row->elements) : View{}, slice.elements(), collector.get());
+    const View own = row ? replica.weights().slice(row->offset, row->elements) : View{};
+    collect(grid, replica.device(), from, own, slice.elements(), collector.get());
   }
 }
 
@@ -85,8 +86,9 @@ void load_weights(const store::Gpt2Weights& file, const spec::LocalTable& table,
   }
 }
 
-void save_weights(const std::string& path, const spec::StageMap& map, const spec::LocalTable& table, kernels::Device& device,
-                  View weights, grid::Grid& grid) {
+void save_weights(const std::string& path, const spec::StageMap& map, train::Replica& replica) {
+  grid::Grid& grid = replica.grid();
+  const spec::LocalTable& table = replica.table();
   const bool writes = grid.world().rank() == 0;
   std::unique_ptr<store::SafetensorsWriter> writer;
   grid.world().agree([&] {
@@ -94,7 +96,7 @@ void save_weights(const std::string& path, const spec::StageMap& map, const spec
   });
   std::vector<float> whole;
   for (const spec::Parameter& parameter : table.parameters) {
-    if (grid.at().data == 0) gather(parameter, home_stage(map, parameter), table, device, weights, grid, whole);
+    if (grid.at().data == 0) gather(parameter, home_stage(map, parameter), replica, whole);
     grid.world().agree([&] {
       if (writes) store::write_gpt2(*writer, parameter, whole);
     });
@@ -104,4 +106,4 @@ void save_weights(const std::string& path, const spec::StageMap& map, const spec
   });
 }
 
-}  // namespace trireme::train
+}  // namespace trireme::run

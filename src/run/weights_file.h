@@ -3,20 +3,18 @@
 
 #include <string>
 
-#include "config/config.h"
-#include "grid/grid.h"
 #include "spec/local_table.h"
 #include "spec/stages.h"
 #include "store/gpt2_names.h"
+#include "train/replica.h"
 
-namespace trireme::train {
+namespace trireme::run {
 
 /// Every row of `table` from `file`; each rank reads its own part, and holds one part of one tensor beside it. No communication.
 void load_weights(const store::Gpt2Weights& file, const spec::LocalTable& table, kernels::Device& device, kernels::View weights);
 
 /// Every rank. World rank 0 writes `path`, tensor by tensor, from the ranks of data coordinate 0; it holds one whole tensor, the
 /// others nothing beside their own. Errors of the file are agreed (grid::Agreed).
-void save_weights(const std::string& path, const spec::StageMap& map, const spec::LocalTable& table, kernels::Device& device,
-                  kernels::View weights, grid::Grid& grid);
+void save_weights(const std::string& path, const spec::StageMap& map, train::Replica& replica);
 
-}  // namespace trireme::train
+}  // namespace trireme::run

@@ -7,23 +7,13 @@
 #include <optional>
 #include <vector>
 
-#include "grid/grid.h"
-#include "model/stage.h"
-#include "schedule/messages.h"
+#include "layout/layout.h"
 #include "train/batches.h"
-#include "train/gradients.h"
+#include "train/link.h"
 #include "train/loss.h"
+#include "train/replica.h"
 
 namespace trireme::train {
-
-/// A schedule with its messages, and the grid's number of each of their channels.
-struct Program {
-  schedule::Schedule schedule;
-  schedule::Messages messages;
-  std::vector<std::size_t> links;  // [messages.channels]
-};
-/// `grid_channels`: the channels that the grid was made with; the schedule needs some or all of them.
-Program make_program(schedule::Schedule schedule, const std::vector<schedule::Channel>& grid_channels);
 
 /// Looks at what a step's passes leave, each as soon as it is done.
 class Probe {
@@ -36,36 +26,35 @@ class Probe {
   virtual void after_backward(int chunk, int slot, int microbatch, int layer) = 0;
 };
 
+/// One training step: what its passes work on, and what they hand over to.
+struct TrainingPass {
+  Batches& batches;
+  std::int64_t step;
+  Loss& loss;                               // gets the sum over this pipeline's targets, on the last stage
+  float loss_scale;                         // of the loss, before the backward pass
+  const model::StageParameters& gradients;  // accumulate
+  std::function<void(int)> layer_done;      // the gradients of this layer are complete (-1: embedding, l: final norm)
+  std::function<void()> optimizer_step;     // what Act::optimizer_step does
+  Probe* probe = nullptr;
+};
+
 class PipelineExecutor {
  public:
-  struct Parts {
-    model::Stage& stage;
-    grid::Grid& grid;
-    kernels::Device& device;
-    GradientReducer& gradients;
-    Loss& loss;
-    grid::Activity& activity;
-    std::function<void()> optimizer_step;  // what Act::optimizer_step does
-  };
-  /// Token memory for every slot of the stage from `arena`, [s, b] int32, and pinned for `microbatches`, the most of a pass.
-  PipelineExecutor(Parts parts, std::int64_t tokens, int microbatches, kernels::Arena& arena);
+  /// Takes token memory for every slot of the stage, [s, b] int32, and pinned for every microbatch of a pass. Refers to
+  /// `replica`.
+  PipelineExecutor(const config::Config& config, const layout::Layout& layout, Replica& replica);
 
-  /// One step, forward and backward, loss scaled by loss_scale before the backward pass. `loss` gets the sum over this pipeline's
-  /// targets, on the last stage. Every rank calls it. Between two passes the host waits for the device: then their tokens are
-  /// read.
-  void train(const Program& program, Batches& batches, std::int64_t step, float loss_scale, Probe* probe = nullptr);
-  /// The same sum without gradients and dropout, for the program's forward passes of `step`'s samples.
-  void evaluate(const Program& program, Batches& batches, std::int64_t step);
+  /// One step, forward and backward. Every rank calls it. The host goes on while the device works; it must have waited for the
+  /// device before the next pass, whose tokens take the place of this one's.
+  void train(const layout::Program& program, const TrainingPass& pass);
+  /// The loss alone, without gradients and dropout, by the program's forward passes of `step`'s samples.
+  void evaluate(const layout::Program& program, Batches& batches, std::int64_t step, Loss& loss);
 
   /// The most activations alive at once in training so far, each of one microbatch and chunk, from forward to backward.
   int peak_activations() const { return peak_alive_; }
 
  private:
-  /// A transfer from or into a slot's buffer, to be waited for before the buffer is written or read.
-  struct InFlight {
-    grid::Communicator* channel = nullptr;
-    grid::Ticket ticket;
-  };
+  /// What is under way from and into a slot's buffers, and the tokens of its microbatch.
   struct SlotState {
     InFlight input_received, output_sent, gradient_received, gradient_sent;
     kernels::View inputs, targets;  // [s, b] int32
@@ -74,13 +63,14 @@ class PipelineExecutor {
 
   void run(const Run& run);
   void post(const Run& run, const schedule::Transfer& transfer);
-  void load(const Run& run, const schedule::Action& action, SlotState& state);
   void forward(const Run& run, const schedule::Action& action);
   void backward(const Run& run, const schedule::Action& action);
-  void settle(InFlight& transfer);
-  int slot_of(int chunk, int microbatch) const { return microbatch % parts_.stage.slot_count(chunk); }
+  void load_tokens(const Run& run, const schedule::Action& action, SlotState& state);
+  int slot_of(int chunk, int microbatch) const { return microbatch % replica_.stage().slot_count(chunk); }
 
-  Parts parts_;
+  Replica& replica_;
+  grid::Activity& activity_;
+  std::vector<std::optional<Link>> links_;       // [layout.channels]; nothing where this stage is no end
   std::vector<std::vector<SlotState>> slots_;    // [v][slots]
   std::optional<kernels::PinnedMemory> tokens_;  // int32 [microbatches, 2, s b]: inputs, targets; no upload waits for another
   int alive_ = 0, peak_alive_ = 0;

@@ -33,28 +33,28 @@ void GradientReducer::finish() {
   grid_.data().order_after(last_);
 }
 
-GradientNorm::GradientNorm(const spec::LocalTable& table, kernels::Kernels& kernels, kernels::Device& device, grid::Grid& grid,
-                           kernels::Arena& arena)
-    : table_(table),
-      kernels_(kernels),
-      device_(device),
-      grid_(grid),
-      slots_(arena.take(kernels::DType::fp64, std::ssize(table.parameters) * grid.tensor().size())) {}
+std::int64_t GradientNorm::slots(Replica& replica) {
+  return std::ssize(replica.table().parameters) * replica.grid().shape().tensor;
+}
+
+GradientNorm::GradientNorm(Replica& replica, kernels::Arena& arena)
+    : replica_(replica), slots_(arena.take(kernels::DType::fp64, slots(replica))) {}
 
 View GradientNorm::operator()(View gradients) {
-  device_.zero(slots_);
-  for (const spec::LocalParameter& row : table_.rows)
+  grid::Grid& grid = replica_.grid();
+  replica_.device().zero(slots_);
+  for (const spec::LocalParameter& row : replica_.table().rows)
     if (row.counted)
-      kernels_.squared_norm(gradients.slice(row.offset, row.elements),
-                            slots_.slice(row.index * grid_.tensor().size() + grid_.tensor().rank(), 1));
-  grid_.model().order_after(grid_.model().all_reduce(slots_, Reduce::sum, Traffic::control));
+      replica_.kernels().squared_norm(gradients.slice(row.offset, row.elements),
+                                      slots_.slice(row.index * grid.shape().tensor + grid.at().tensor, 1));
+  grid.model().order_after(grid.model().all_reduce(slots_, Reduce::sum, Traffic::control));
   return slots_;
 }
 
 std::vector<double> GradientNorm::by_parameter() const {
-  const std::ptrdiff_t t = grid_.tensor().size();
+  const std::ptrdiff_t t = replica_.grid().shape().tensor;
   std::vector<double> squares(static_cast<std::size_t>(slots_.count)), norms;
-  device_.download(squares.data(), slots_);
+  replica_.device().download(squares.data(), slots_);
   for (auto first = squares.begin(); first != squares.end(); first += t)
     norms.push_back(std::sqrt(std::accumulate(first, first + t, 0.0)));
   return norms;

@@ -3,9 +3,7 @@
 
 #include <vector>
 
-#include "grid/grid.h"
-#include "kernels/kernels.h"
-#include "spec/local_table.h"
+#include "train/replica.h"
 
 namespace trireme::train {
 
@@ -46,19 +44,17 @@ class GradientReducer {
 /// double, exchanged with one contributor a slot. Added in table order they are bitwise equal whatever p is (Kernels::clip).
 class GradientNorm {
  public:
-  /// Takes its slots from `arena`.
-  GradientNorm(const spec::LocalTable& table, kernels::Kernels& kernels, kernels::Device& device, grid::Grid& grid,
-               kernels::Arena& arena);
+  /// Takes its slots from `arena`. Refers to `replica`.
+  GradientNorm(Replica& replica, kernels::Arena& arena);
+  /// Elements of the slots.
+  static std::int64_t slots(Replica& replica);
   /// Every rank. Returns the slots, in table order: fp64 [parameters, t].
   kernels::View operator()(kernels::View gradients);
   /// Of the last call, the norm of each parameter's gradient, in table order. Reads the device's memory.
   std::vector<double> by_parameter() const;
 
  private:
-  const spec::LocalTable& table_;
-  kernels::Kernels& kernels_;
-  kernels::Device& device_;
-  grid::Grid& grid_;
+  Replica& replica_;
   kernels::View slots_;  // [parameters, t]
 };
 

@@ -1,25 +1,27 @@
 #include "train/loss.h"
 
+#include "base/alignment.h"
+
 namespace trireme::train {
 
 using kernels::DType;
 
-Loss::Loss(kernels::Kernels& kernels, kernels::Device& device, grid::Grid& grid, kernels::Arena& arena)
-    : kernels_(kernels),
-      device_(device),
-      grid_(grid),
-      microbatch_(arena.take(DType::fp64, 1)),
-      sum_(arena.take(DType::fp64, 1)),
-      slots_(arena.take(DType::fp64, grid.shape().data)) {}
-
-void Loss::clear() { device_.zero(sum_); }
+Loss::Loss(Replica& replica)
+    : replica_(replica),
+      arena_(replica.device(), "loss", bytes_of(DType::fp64) * replica.grid().shape().data + 3 * base::buffer_alignment),
+      microbatch_(arena_.take(DType::fp64, 1)),
+      sum_(arena_.take(DType::fp64, 1)),
+      slots_(arena_.take(DType::fp64, replica.grid().shape().data)) {
+  arena_.seal();
+}
 
 void Loss::reduce(kernels::View total) {
-  device_.zero(slots_);
-  device_.copy(slots_.slice(grid_.at().data, 1), sum_);
-  grid_.data().order_after(grid_.data().all_reduce(slots_, grid::Reduce::sum, grid::Traffic::control));
-  kernels_.sum(slots_, total);
-  grid_.pipeline().order_after(grid_.pipeline().broadcast(total, grid_.shape().pipeline - 1, grid::Traffic::control));
+  grid::Grid& grid = replica_.grid();
+  replica_.device().zero(slots_);
+  replica_.device().copy(slots_.slice(grid.at().data, 1), sum_);
+  grid.data().order_after(grid.data().all_reduce(slots_, grid::Reduce::sum, grid::Traffic::control));
+  replica_.kernels().sum(slots_, total);
+  grid.pipeline().order_after(grid.pipeline().broadcast(total, grid.shape().pipeline - 1, grid::Traffic::control));
 }
 
 }  // namespace trireme::train

@@ -1,8 +1,7 @@
-// The loss of a step's samples, formed in device memory.
+// The loss of a step's or an evaluation's samples, formed in device memory.
 #pragma once
 
-#include "grid/grid.h"
-#include "kernels/kernels.h"
+#include "train/replica.h"
 
 namespace trireme::train {
 
@@ -10,21 +9,22 @@ namespace trireme::train {
 /// added. One contributor a slot, added in order, so that no layout rounds differently.
 class Loss {
  public:
-  /// Takes its cells from `arena`.
-  Loss(kernels::Kernels& kernels, kernels::Device& device, grid::Grid& grid, kernels::Arena& arena);
+  /// Takes its cells. Refers to `replica`.
+  explicit Loss(Replica& replica);
+  Loss(const Loss&) = delete;
+  Loss& operator=(const Loss&) = delete;
 
   /// Begins a sum.
-  void clear();
+  void clear() { replica_.device().zero(sum_); }
   /// Of one microbatch, fp64 [1]: for the last stage to write, before add().
   kernels::View microbatch() const { return microbatch_; }
-  void add() { kernels_.add(sum_, microbatch_); }
+  void add() { replica_.kernels().add(sum_, microbatch_); }
   /// total (fp64 [1]) := the sum over all pipelines. Known on the last stage, wanted everywhere: every rank calls it.
   void reduce(kernels::View total);
 
  private:
-  kernels::Kernels& kernels_;
-  kernels::Device& device_;
-  grid::Grid& grid_;
+  Replica& replica_;
+  kernels::Arena arena_;
   kernels::View microbatch_, sum_;  // [1]
   kernels::View slots_;             // [d]
 };

@@ -47,7 +47,7 @@ double work_seconds(grid::World& world) {
 void measure(grid::World& world, const Case& c, const std::string& folder) {
   const config::Config config = configuration(c, world.size());
   train::Trainer trainer = test::make_trainer(world, config, {nullptr, std::make_unique<bench::SleepingKernels>()});
-  train::Tracer tracer(world, config, "", folder);
+  run::Tracer tracer(world, config, trainer.layout(), "", folder);
   step_seconds(trainer, world, 0);
   double seconds = 1e300, work = 0, traced = 0;
   for (int step = 2; step <= 4; ++step) {
@@ -62,7 +62,8 @@ void measure(grid::World& world, const Case& c, const std::string& folder) {
   }
   if (world.rank() != 0) return;
   fmt::print("{:<12}{:>4}{:>4}{:>4}{:>12.0f}{:>12.0f}{:>12.4f}{:>12.4f}{:>12.4f}\n", c.schedule, world.size(), c.chunks,
-             c.microbatches, work * 1e3, seconds * 1e3, seconds / work - 1, traced, schedule::bubble_formula(trainer.schedule()));
+             c.microbatches, work * 1e3, seconds * 1e3, seconds / work - 1, traced,
+             schedule::bubble_formula(trainer.layout().training.schedule));
 }
 
 }  // namespace

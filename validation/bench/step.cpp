@@ -16,6 +16,7 @@
 #include "run/tracer.h"
 #include "validation/unit/support/process.h"
 #include "validation/unit/support/small_run.h"
+#include "validation/unit/support/views.h"
 
 namespace {
 
@@ -76,7 +77,7 @@ class Yardstick {
 
  private:
   void once(LinearShape shape) {
-    const auto part = [](std::vector<float>& v, std::int64_t count) { return kernels::view(v).slice(0, count); };
+    const auto part = [](std::vector<float>& v, std::int64_t count) { return test::view(v).slice(0, count); };
     const auto x = part(x_, shape.rows * shape.in), y = part(y_, shape.rows * shape.out), dx = part(dx_, shape.rows * shape.in);
     const auto w = part(w_, shape.in * shape.out), dw = part(dw_, shape.in * shape.out);
     kernels_.linear(shape, x, w, {}, y);
@@ -91,7 +92,7 @@ class Yardstick {
 /// Steps with and without tracing in turn, so that a change of the machine's clock moves both.
 void tracing(grid::World& world, train::Trainer& trainer, const config::Config& config, int repeats) {
   const test::Folder folder;
-  train::Tracer tracer(world, config, "", folder.path());
+  run::Tracer tracer(world, config, trainer.layout(), "", folder.path(), trainer.replica().device());
   std::vector<double> plain, traced, around;
   for (int k = 1; k <= repeats; ++k) {
     plain.push_back(seconds_of([&] { trainer.step(0); }));
@@ -109,8 +110,8 @@ int bench(grid::World& world, int repeats, const std::vector<std::string>& overr
   values.insert(values.end(), {fmt::format("run.steps={}", repeats), fmt::format("trace.steps=1-{}", repeats)});
   const config::Config config = test::small_config(world.size(), values);
   train::Trainer trainer = test::make_trainer(world, config);
-  const double m = trainer.schedule().microbatches;
-  Yardstick yardstick(trainer.kernels(), products(config, m));
+  const double m = trainer.layout().training.schedule.microbatches;
+  Yardstick yardstick(trainer.replica().kernels(), products(config, m));
   std::vector<double> step, bare;
   for (int k = -2; k < repeats; ++k) {
     const double a = yardstick.seconds(), b = seconds_of([&] { trainer.step(std::max(k, 0)); });

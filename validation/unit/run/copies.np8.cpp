@@ -27,10 +27,10 @@ TEST(Copies, StayEqualOnEveryLayout) {
   ASSERT_GE(all.size(), 10u);
   for (const Layout& layout : all) {
     auto trainer = trainer_of(layout);
-    EXPECT_EQ(trainer.differing_copies(), "") << layout.name();
+    EXPECT_EQ(run::differing_copies(trainer.replica()), "") << layout.name();
     trainer.step(0);
     trainer.step(1);
-    EXPECT_EQ(trainer.differing_copies(), "") << layout.name();
+    EXPECT_EQ(run::differing_copies(trainer.replica()), "") << layout.name();
   }
 }
 
@@ -46,16 +46,16 @@ struct Fault {
 std::string found(train::Trainer& trainer, const Fault& fault) {
   const auto flip = [&] {
     if (world().rank() != fault.rank) return;
-    const spec::LocalParameter* row = trainer.table().find(fault.parameter, fault.tied_copy);
+    const spec::LocalParameter* row = trainer.replica().table().find(fault.parameter, fault.tied_copy);
     ASSERT_NE(row, nullptr) << fault.parameter;
-    float* element = trainer.weights().fp32() + row->offset + row->elements - 1;
+    float* element = trainer.replica().weights().fp32() + row->offset + row->elements - 1;
     std::uint32_t word;
     std::memcpy(&word, element, 4);
     word ^= 1;
     std::memcpy(element, &word, 4);
   };
   flip();
-  std::string text = trainer.differing_copies();
+  std::string text = run::differing_copies(trainer.replica());
   flip();
   return text;
 }
@@ -84,7 +84,7 @@ TEST(Copies, OneFlippedBitIsFoundAndNamed) {
     trainer.step(0);
     const std::string text = found(trainer, fault);
     EXPECT_EQ(text, "copies of " + fault.says) << fault.layout.name() << " rank " << fault.rank;
-    EXPECT_EQ(trainer.differing_copies(), "") << "the fault is repaired";
+    EXPECT_EQ(run::differing_copies(trainer.replica()), "") << "the fault is repaired";
   }
 }
 

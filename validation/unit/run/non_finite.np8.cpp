@@ -28,11 +28,11 @@ const std::vector<Layout> some_layouts = {{1, 1, 8, "1f1b"}, {1, 8, 1, "gpipe"},
 /// token embedding too, unless `but_copy`.
 void plant(train::Trainer& trainer, const std::string& name, std::int64_t first, std::int64_t count, float value,
            bool but_copy = false) {
-  const spec::LocalTable& table = trainer.table();
+  const spec::LocalTable& table = trainer.replica().table();
   for (const spec::LocalParameter& row : table.rows) {
     const spec::Parameter& parameter = table.parameter(row);
     if (parameter.name != name || (but_copy && row.tied_copy)) continue;
-    float* local = trainer.weights().fp32() + row.offset;
+    float* local = trainer.replica().weights().fp32() + row.offset;
     for (const std::int64_t start : global_offsets(parameter, row.slice))
       for (std::int64_t k = 0; k < row.slice.count.back(); ++k, ++local)
         if (start + k >= first && start + k < first + count) *local = value;
@@ -41,7 +41,7 @@ void plant(train::Trainer& trainer, const std::string& name, std::int64_t first,
 
 /// The samples of step `step` in order, each of sequence + 1 tokens.
 std::vector<std::vector<std::int32_t>> tokens_of(std::int64_t step, const train::Trainer& trainer) {
-  const auto source = train::open_sources(trainer.config(), world()).sources.training;
+  const auto source = run::open_sources(trainer.config(), world()).sources.training;
   std::vector<std::vector<std::int32_t>> samples;
   for (std::int64_t g = step * batch; g < (step + 1) * batch; ++g)
     source->sample(trainer.batches().sample_at(g), samples.emplace_back(sequence + 1).data());
@@ -72,12 +72,12 @@ TEST(NonFinite, APlantedWeightIsNamedOnEveryLayout) {
   for (const Layout& layout : some_layouts) {
     auto trainer = make_trainer(world(), configuration(world().size(), layout.overrides()));
     for (const Planted& one : planted) {
-      const kernels::View weights = trainer.weights();
+      const kernels::View weights = trainer.replica().weights();
       std::vector<float> kept(weights.fp32(), weights.fp32() + weights.count);
       plant(trainer, one.parameter, one.element, 1, nan);
       EXPECT_FALSE(trainer.step(3).finite());
       const std::int64_t sample = trainer.batches().sample_at(3 * batch);
-      expect_parts(train::first_non_finite(trainer, 3),
+      expect_parts(run::first_non_finite(trainer, 3),
                    {"the first is in microbatch 0, forward, " + one.says,
                     fmt::format("the first at token {} of sample {}", one.token, sample),
                     fmt::format("the microbatch holds sample {}, position {} ", sample, 3 * batch),
@@ -93,7 +93,7 @@ TEST(NonFinite, TheOutputLayerIsNamedByItsLoss) {
   for (const Layout& layout : some_layouts) {
     auto trainer = make_trainer(world(), configuration(world().size(), layout.overrides()));
     plant(trainer, "final_norm.bias", 17, 1, nan);
-    expect_parts(train::first_non_finite(trainer, 0),
+    expect_parts(run::first_non_finite(trainer, 0),
                  {"microbatch 0, forward, final norm and output layer: the loss is", "the first final_norm.bias"}, layout.name());
   }
 }
@@ -127,7 +127,7 @@ TEST(NonFinite, TheMicrobatchThatMeetsItIsNamed) {
       const Late late = latest_token(tokens_of(1, trainer));
       ASSERT_GT(late.sample, 1);
       plant(trainer, spec::token_embedding, late.token * 32, 32, nan, true);
-      expect_parts(train::first_non_finite(trainer, 1),
+      expect_parts(run::first_non_finite(trainer, 1),
                    {fmt::format("the first is in microbatch {}, forward, embedding: output:", late.sample / micro),
                     fmt::format("token {} of sample {}", late.place, trainer.batches().sample_at(batch + late.sample))},
                    layout.name());
@@ -146,7 +146,7 @@ TEST(NonFinite, AnOverflowOfTheBackwardPassIsNamedOnEveryLayout) {
     const train::StepResult result = trainer.step(0);
     EXPECT_TRUE(std::isfinite(result.loss));
     EXPECT_FALSE(std::isfinite(result.gradient_norm));
-    const std::string text = train::first_non_finite(trainer, 0);
+    const std::string text = run::first_non_finite(trainer, 0);
     expect_parts(text, {"the first is in microbatch 0, backward, layer 4: gradient of layers.4.attention.qkv.bias:"},
                  layout.name());
     EXPECT_EQ(text.find("before the step"), std::string::npos) << text;
@@ -155,11 +155,11 @@ TEST(NonFinite, AnOverflowOfTheBackwardPassIsNamedOnEveryLayout) {
 
 TEST(NonFinite, WeightsOfAFileAreRefusedByName) {
   auto trainer = make_trainer(world(), configuration(world().size(), {"parallel.tensor=2", "parallel.pipeline=2"}));
-  EXPECT_NO_THROW(train::refuse_non_finite_weights(trainer, "some.safetensors"));
+  EXPECT_NO_THROW(run::refuse_non_finite_weights(trainer.replica(), "some.safetensors"));
   plant(trainer, "layers.6.mlp.down.weight", 100, 1, std::numeric_limits<float>::infinity());
   plant(trainer, "layers.7.norm1.weight", 1, 1, nan);
   try {
-    train::refuse_non_finite_weights(trainer, "some.safetensors");
+    run::refuse_non_finite_weights(trainer.replica(), "some.safetensors");
     ADD_FAILURE() << "accepted";
   } catch (const grid::Agreed& error) {
     EXPECT_EQ(error.status, base::Exit::bad_input);

@@ -70,7 +70,7 @@ TEST(Tracer, RecordsEveryActionOfEveryRank) {
     const Folder folder;  // rank 0's is used
     const config::Config config = configuration(layout);
     train::Trainer trainer = make_trainer(world(), config);
-    train::Tracer tracer(world(), config, "the configuration", folder.path(), trainer.device());
+    run::Tracer tracer(world(), config, trainer.layout(), "the configuration", folder.path(), trainer.replica().device());
     for (int step = 1; step <= 3; ++step) {
       tracer.begin(step);
       trainer.step(step - 1);
@@ -85,7 +85,8 @@ TEST(Tracer, RecordsEveryActionOfEveryRank) {
     ASSERT_EQ(std::ssize(trace.ranks), 4);
     double flops = 0, first = 1e300;
     for (const RankTrace& rank : trace.ranks) {
-      EXPECT_EQ(actions_of(rank), trainer.schedule().actions[static_cast<std::size_t>(rank.at.pipeline)]) << layout.front();
+      EXPECT_EQ(actions_of(rank), trainer.layout().training.schedule.actions[static_cast<std::size_t>(rank.at.pipeline)])
+          << layout.front();
       EXPECT_EQ(rank.missed, 0) << "the memory taken beforehand is enough";
       EXPECT_EQ(rank.host, world().host());
       EXPECT_LE(std::abs(rank.clock_offset), rank.clock_error) << "one host, one clock";
@@ -103,7 +104,7 @@ TEST(Tracer, RecordsEveryActionOfEveryRank) {
 TEST(Tracer, AFileThatCannotBeWrittenCostsNoRank) {
   const config::Config config = configuration(layouts.front());
   train::Trainer trainer = make_trainer(world(), config);
-  train::Tracer tracer(world(), config, "", "/dev/null", trainer.device());
+  run::Tracer tracer(world(), config, trainer.layout(), "", "/dev/null", trainer.replica().device());
   tracer.begin(2);
   trainer.step(1);
   std::string message;
@@ -117,7 +118,7 @@ TEST(Tracer, AFileThatCannotBeWrittenCostsNoRank) {
 }
 
 TEST(Clock, OfEveryRankIsRankZerosOnOneHost) {
-  const train::ClockReading reading = train::read_clock(world());
+  const run::ClockReading reading = run::read_clock(world());
   EXPECT_LE(std::abs(reading.offset), reading.error);
   EXPECT_EQ(reading.error > 0, world().rank() > 0);
 }

@@ -9,6 +9,7 @@
 
 #include "grid/mpi_communicator.h"
 #include "layout/layout.h"
+#include "run/checkpoint_writer.h"
 #include "spec/memory.h"
 #include "spec/traffic.h"
 #include "validation/unit/support/layouts.h"
@@ -36,8 +37,10 @@ class SpecMemory : public testing::Test {
     const config::Config config = small_config(world().size(), values);
     train::Trainer trainer = make_trainer(world(), config);
     const int stage = trainer.grid().at().pipeline;
-    const auto predicted = train::predict_memory(config, trainer.stage_map(), world().size())[stage];
-    const auto arenas = trainer.arenas();
+    const spec::StageMemory predicted = layout::make_layout(config, world().size()).memory[stage];
+    const run::CheckpointWriter writer(trainer.state(), {}, trainer.replica().device(), trainer.grid(), predicted.bytes[5]);
+    auto arenas = trainer.arenas();
+    arenas.push_back(&writer.arena());
     for (std::size_t k = 0; k < arenas.size(); ++k) {
       ASSERT_EQ(arenas[k]->name(), spec::memory_classes[k]);
       EXPECT_EQ(predicted.bytes[k], arenas[k]->peak_bytes()) << arenas[k]->name() << ", stage " << stage;
@@ -55,7 +58,7 @@ class SpecMemory : public testing::Test {
     trainer.step(0);
     const grid::Coordinates at = trainer.grid().at();
     if (!equal_pieces && (at.tensor > 0 || at.data > 0)) return;
-    const auto predicted = stage_traffic(config, trainer.stage_map(), at.pipeline, trainer.grid().shape().data).kinds();
+    const auto predicted = stage_traffic(config, trainer.layout().stage_map, at.pipeline, trainer.grid().shape().data).kinds();
     std::int64_t sum = 0, sent = 0;
     for (std::size_t k = 0; k < grid::traffic_names.size(); ++k) {
       if (grid::traffic_names[k] == "control") continue;

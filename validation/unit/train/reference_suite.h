@@ -14,10 +14,11 @@
 
 #include "base/file.h"
 #include "config/check.h"
+#include "run/origin.h"
 #include "run/sources.h"
-#include "train/trainer.h"
 #include "validation/unit/support/layouts.h"
 #include "validation/unit/support/mpi_main.h"
+#include "validation/unit/support/small_run.h"
 
 namespace trireme::test {
 
@@ -62,9 +63,9 @@ class Reference : public testing::TestWithParam<const char*> {
   void compare(const config::Resolved& resolved, const Layout& layout) {
     SCOPED_TRACE(layout.name());
     const config::Config& config = resolved.config;
-    train::Origin origin;
+    run::Origin origin;
     origin.file.emplace(config.model.initial, spec::model_parameters(config.model));
-    train::Trainer trainer(config, 1, world(), train::open_sources(config, world()).sources, origin);
+    train::Trainer trainer = make_trainer(world(), config, {}, run::state_source(origin));
     const auto limits = read_limits(file("tolerance.toml"));
     const auto steps = read_csv(file("reference.csv"));
     ASSERT_EQ(std::ssize(steps), config.run.steps);
@@ -74,7 +75,7 @@ class Reference : public testing::TestWithParam<const char*> {
       expect_relative(step.loss, std::stod(steps[k][1]), limits.at("loss"), "loss" + at);
       expect_relative(step.gradient_norm, std::stod(steps[k][2]), limits.at("grad_norm"), "gradient norm" + at);
       expect_relative(step.learning_rate, std::stod(steps[k][3]), limits.at("learning_rate"), "learning rate" + at);
-      if (k == 0) compare_tensors(config, trainer.gradient_norms(), limits.at("gradients"));
+      if (k == 0) compare_tensors(config, trainer.updater().gradient_norms(), limits.at("gradients"));
     }
   }
 

@@ -94,8 +94,8 @@ TEST_F(Initial, HasGpt2sMomentsAndResidualScale) {
 
 TEST(ForwardOnly, KeepsTheForwardPassesAndTheirMessages) {
   const auto all = make_schedule(schedule::Kind::one_f_one_b, 3, 1, 5);
-  const auto channels = derive_messages(all).channels;
-  const Program program = make_program(forward_only(all), channels);
+  auto channels = derive_messages(all).channels;
+  const layout::Program program = layout::make_program(layout::forward_only(all), channels);
   for (const auto& actions : program.schedule.actions) {
     ASSERT_EQ(actions.size(), 5u);
     for (int i = 0; i < 5; ++i) EXPECT_EQ(actions[i], (schedule::Action{schedule::Act::forward, i, 0}));

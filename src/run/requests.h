@@ -10,7 +10,7 @@
 
 #include "grid/world.h"
 
-namespace trireme::train {
+namespace trireme::run {
 
 /// While it lives, SIGUSR1, SIGTERM and SIGINT end nothing: the first that comes is remembered, those after it change nothing.
 /// To be made before MPI starts, which may take minutes and counts in the job's time. One at a time.
@@ -35,25 +35,25 @@ class Signals {
 bool stops_at_start(grid::World& world, const std::string& directory);
 
 /// By rising weight.
-enum class Turn {
-  go_on,
-  save_and_go_on,    // RUN/SAVE, which is removed
+enum class Request {
+  none,              // the run goes on
+  save,              // RUN/SAVE, which is removed; then the run goes on
   save_and_requeue,  // a signal, or the end of the job's time: exit status 85
   save_and_end,      // RUN/STOP: exit status 0
 };
 
-class Turns {
+class Requests {
  public:
   /// `directory`: RUN. `time_limit` in seconds since signals.begin(); 0: none.
-  Turns(grid::World& world, const Signals& signals, std::string directory, double time_limit);
+  Requests(grid::World& world, const Signals& signals, std::string directory, double time_limit);
 
   /// Every rank, before the first step, after each, and before an evaluation; all return the same. One all-reduce, in which the
   /// elements of `also` become the largest of all ranks' (equally many on all). What was asked for once stays until it is
   /// honoured, so that nothing is lost between two places that look.
-  Turn next(std::span<std::int64_t> also = {});
+  Request next(std::span<std::int64_t> also = {});
   /// Every rank: the save that was asked for has begun, and the run goes on.
-  void honoured() { turn_ = Turn::go_on; }
-  /// Why the last turn was not go_on, the same on all ranks: "signal USR1, received by rank 3".
+  void honoured() { request_ = Request::none; }
+  /// Why the last request was made, the same on all ranks: "signal USR1, received by rank 3".
   const std::string& reason() const { return reason_; }
 
   /// A save takes so long from its beginning to its end; the largest counts.
@@ -64,7 +64,7 @@ class Turns {
   double margin() const;
 
  private:
-  void ask(Turn turn, const std::string& reason);
+  void ask(Request request, const std::string& reason);
   void decide(std::span<const std::int64_t> agreed);
 
   grid::World& world_;
@@ -75,8 +75,8 @@ class Turns {
   double last_look_ = -1;                                    // at the files
   double slowest_step_ = 0, slowest_save_ = 0, saving_ = 0;  // saving_: since the last next()
   std::vector<std::int64_t> message_;
-  Turn turn_ = Turn::go_on;
+  Request request_ = Request::none;
   std::string reason_;
 };
 
-}  // namespace trireme::train
+}  // namespace trireme::run

@@ -7,16 +7,16 @@
 #include <chrono>
 #include <memory>
 
-#include "run/turns.h"
+#include "run/requests.h"
 #include "validation/unit/support/mpi_main.h"
 #include "validation/unit/support/process.h"
 
 namespace trireme::test {
 namespace {
 
-using train::Signals;
-using train::Turn;
-using train::Turns;
+using run::Request;
+using run::Requests;
+using run::Signals;
 
 void sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
@@ -42,20 +42,20 @@ class EarlyEnd : public testing::Test {
 TEST_F(EarlyEnd, ASignalToOneRankIsEverybodysAndTheFirstCounts) {
   for (const int rank : {0, 3}) {
     const Signals signals;
-    Turns turns(world(), signals, path_, 0);
-    EXPECT_EQ(turns.next(), Turn::go_on);
-    EXPECT_EQ(turns.reason(), "");
+    Requests requests(world(), signals, path_, 0);
+    EXPECT_EQ(requests.next(), Request::none);
+    EXPECT_EQ(requests.reason(), "");
     if (world().rank() == rank) raise(SIGTERM), raise(SIGUSR1), raise(SIGTERM);
-    for (int k = 0; k < 2; ++k) EXPECT_EQ(turns.next(), Turn::save_and_requeue);
-    EXPECT_EQ(turns.reason(), fmt::format("signal TERM, received by rank {}", rank));
+    for (int k = 0; k < 2; ++k) EXPECT_EQ(requests.next(), Request::save_and_requeue);
+    EXPECT_EQ(requests.reason(), fmt::format("signal TERM, received by rank {}", rank));
   }
 }
 
 TEST_F(EarlyEnd, OfSeveralRanksWithASignalTheLowestIsNamed) {
-  Turns turns(world(), signals_, path_, 0);
+  Requests requests(world(), signals_, path_, 0);
   if (world().rank() > 0) raise(world().rank() == 1 ? SIGUSR1 : SIGINT);
-  EXPECT_EQ(turns.next(), Turn::save_and_requeue);
-  EXPECT_EQ(turns.reason(), "signal USR1, received by rank 1");
+  EXPECT_EQ(requests.next(), Request::save_and_requeue);
+  EXPECT_EQ(requests.reason(), "signal USR1, received by rank 1");
 }
 
 int caught = 0;
@@ -73,56 +73,56 @@ TEST_F(EarlyEnd, WhatSignalsDidBeforeTheyDoAfterwards) {
 }
 
 TEST_F(EarlyEnd, EachSaveFileAsksOnceAndStopStays) {
-  Turns turns(world(), signals_, path_, 0);
+  Requests requests(world(), signals_, path_, 0);
   make("SAVE");
-  EXPECT_EQ(turns.next(), Turn::save_and_go_on);
+  EXPECT_EQ(requests.next(), Request::save);
   EXPECT_FALSE(fs::exists(path_ + "/SAVE"));
-  EXPECT_EQ(turns.next(), Turn::save_and_go_on) << "not yet honoured";
-  turns.honoured();
+  EXPECT_EQ(requests.next(), Request::save) << "not yet honoured";
+  requests.honoured();
   world().everyone().barrier();
   make("SAVE");
-  EXPECT_EQ(turns.next(), Turn::go_on) << "files are looked at once a second";
+  EXPECT_EQ(requests.next(), Request::none) << "files are looked at once a second";
   sleep(1.1);
-  EXPECT_EQ(turns.next(), Turn::save_and_go_on);
-  EXPECT_FALSE(train::stops_at_start(world(), path_));
+  EXPECT_EQ(requests.next(), Request::save);
+  EXPECT_FALSE(run::stops_at_start(world(), path_));
   make("STOP");
-  EXPECT_TRUE(train::stops_at_start(world(), path_));
+  EXPECT_TRUE(run::stops_at_start(world(), path_));
   sleep(1.1);
   if (world().rank() == 2) raise(SIGTERM);
-  for (int k = 0; k < 2; ++k) EXPECT_EQ(turns.next(), Turn::save_and_end) << "who asks for the end wants no other turn";
+  for (int k = 0; k < 2; ++k) EXPECT_EQ(requests.next(), Request::save_and_end) << "who asks for the end wants no other turn";
   EXPECT_TRUE(fs::exists(path_ + "/STOP"));
 }
 
 TEST_F(EarlyEnd, TheMarginIsTwoSavesTwoSlowestStepsAndFivePercent) {
-  Turns turns(world(), signals_, path_, 100);
-  EXPECT_EQ(turns.margin(), 5);
-  EXPECT_EQ(Turns(world(), signals_, path_, 1e6).margin(), 60);
-  turns.next();
+  Requests requests(world(), signals_, path_, 100);
+  EXPECT_EQ(requests.margin(), 5);
+  EXPECT_EQ(Requests(world(), signals_, path_, 1e6).margin(), 60);
+  requests.next();
   sleep(0.05);
-  turns.save_took(1000);
-  turns.next();
-  EXPECT_EQ(turns.margin(), 5 + 2 * 1000) << "the wait for a save is no step";
+  requests.save_took(1000);
+  requests.next();
+  EXPECT_EQ(requests.margin(), 5 + 2 * 1000) << "the wait for a save is no step";
   sleep(0.05);
-  turns.next();
-  EXPECT_GE(turns.margin(), 5 + 2 * 1000 + 2 * 0.05);
+  requests.next();
+  EXPECT_GE(requests.margin(), 5 + 2 * 1000 + 2 * 0.05);
 }
 
 TEST_F(EarlyEnd, TimeIsUpForAllWhenItIsForOne) {
   const double limit = 20;  // 5 %: 1 s
-  Turns turns(world(), signals_, path_, limit);
-  EXPECT_EQ(turns.next(), Turn::go_on);
-  if (world().rank() == 1) turns.save_took(8);  // 2 x 8 + 1 and what went by: not yet 20
-  EXPECT_EQ(turns.next(), Turn::go_on);
-  if (world().rank() == 1) turns.save_took(9.6);
-  EXPECT_EQ(turns.next(), Turn::save_and_requeue);
-  EXPECT_EQ(turns.reason(), "the job's time of 0:00:20 comes to its end");
+  Requests requests(world(), signals_, path_, limit);
+  EXPECT_EQ(requests.next(), Request::none);
+  if (world().rank() == 1) requests.save_took(8);  // 2 x 8 + 1 and what went by: not yet 20
+  EXPECT_EQ(requests.next(), Request::none);
+  if (world().rank() == 1) requests.save_took(9.6);
+  EXPECT_EQ(requests.next(), Request::save_and_requeue);
+  EXPECT_EQ(requests.reason(), "the job's time of 0:00:20 comes to its end");
 }
 
 TEST_F(EarlyEnd, WhatElseIsToldIsTheLargestOfAllRanks) {
-  Turns turns(world(), signals_, path_, 0);
+  Requests requests(world(), signals_, path_, 0);
   const std::int64_t rank = world().rank();
   std::vector<std::int64_t> also = {rank, -rank, 7};
-  EXPECT_EQ(turns.next(also), Turn::go_on);
+  EXPECT_EQ(requests.next(also), Request::none);
   EXPECT_EQ(also, (std::vector<std::int64_t>{3, 0, 7}));
 }
 

@@ -1,4 +1,4 @@
-#include "run/turns.h"
+#include "run/requests.h"
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 
-namespace trireme::train {
+namespace trireme::run {
 namespace {
 
 struct Watched {
@@ -62,19 +62,19 @@ bool stops_at_start(grid::World& world, const std::string& directory) {
   return stops;
 }
 
-Turns::Turns(grid::World& world, const Signals& signals, std::string directory, double time_limit)
+Requests::Requests(grid::World& world, const Signals& signals, std::string directory, double time_limit)
     : world_(world), signals_(signals), directory_(std::move(directory)), time_limit_(time_limit) {}
 
-void Turns::expect_save(double seconds) { slowest_save_ = std::max(slowest_save_, seconds); }
+void Requests::expect_save(double seconds) { slowest_save_ = std::max(slowest_save_, seconds); }
 
-void Turns::save_took(double seconds) {
+void Requests::save_took(double seconds) {
   saving_ += seconds;
   expect_save(seconds);
 }
 
-double Turns::margin() const { return 2 * slowest_save_ + 2 * slowest_step_ + std::min(60.0, 0.05 * time_limit_); }
+double Requests::margin() const { return 2 * slowest_save_ + 2 * slowest_step_ + std::min(60.0, 0.05 * time_limit_); }
 
-Turn Turns::next(std::span<std::int64_t> also) {
+Request Requests::next(std::span<std::int64_t> also) {
   const double now = base::now();
   if (last_end_ >= 0) slowest_step_ = std::max(slowest_step_, now - last_end_ - saving_);
   saving_ = 0;
@@ -92,24 +92,24 @@ Turn Turns::next(std::span<std::int64_t> also) {
   std::copy(message_.begin() + fields, message_.end(), also.begin());
   last_end_ = base::now();
   decide(message_);
-  return turn_;
+  return request_;
 }
 
-void Turns::ask(Turn turn, const std::string& reason) {
-  if (turn <= turn_) return;
-  turn_ = turn;
+void Requests::ask(Request request, const std::string& reason) {
+  if (request <= request_) return;
+  request_ = request;
   reason_ = reason;
 }
 
-void Turns::decide(std::span<const std::int64_t> agreed) {
-  if (turn_ == Turn::go_on) reason_.clear();
-  if (agreed[stop_file]) ask(Turn::save_and_end, directory_ + "/STOP is there");
+void Requests::decide(std::span<const std::int64_t> agreed) {
+  if (request_ == Request::none) reason_.clear();
+  if (agreed[stop_file]) ask(Request::save_and_end, directory_ + "/STOP is there");
   if (const std::int64_t signal = agreed[signal_and_rank])
-    ask(Turn::save_and_requeue,
+    ask(Request::save_and_requeue,
         fmt::format("signal {}, received by rank {}", name_of(static_cast<int>(signal & 255)), world_.size() - (signal >> 8)));
   if (agreed[time_up])
-    ask(Turn::save_and_requeue, fmt::format("the job's time of {} comes to its end", base::time_text(time_limit_)));
-  if (agreed[save_file]) ask(Turn::save_and_go_on, directory_ + "/SAVE was there");
+    ask(Request::save_and_requeue, fmt::format("the job's time of {} comes to its end", base::time_text(time_limit_)));
+  if (agreed[save_file]) ask(Request::save, directory_ + "/SAVE was there");
 }
 
-}  // namespace trireme::train
+}  // namespace trireme::run

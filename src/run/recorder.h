@@ -1,0 +1,60 @@
+// What a run tells while it runs: a row and a line a step, the summary at its end. A result that cannot be written does not cost
+// the run: it is said once, and a run that is done has status failure then.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "run/folder.h"
+#include "run/records.h"
+#include "run/start.h"
+
+namespace trireme::run {
+
+/// What was measured before the model's memory was taken.
+struct Machine {
+  double begin = 0;                 // of the run, on the clock of base::now()
+  double peak_flops = 0;            // a rank: matrix products, the mean over the ranks
+  std::int64_t private_memory = 0;  // machine.h's, when grid and kernels were made and no arena taken
+};
+
+/// Every rank calls every member; `folder` on rank 0 only.
+class Recorder {
+ public:
+  Recorder(grid::World& world, const config::Config& config, const Start& start, const Machine& machine, RunFolder* folder);
+
+  /// Opens metrics.csv; what fails is agreed.
+  void open();
+  /// The record of step `step` >= 1, which took `seconds`, with its rates.
+  StepRecord record(std::int64_t step, const train::StepResult& result, double seconds);
+  /// Writes and prints it, if it is one that is logged.
+  void log(StepRecord& record);
+  /// After the last step and before the last save: what private memory has come to.
+  void last_step_done();
+  /// summary.json, and the table of where time went. `snapshot`: the memory that saves take.
+  void summarize(train::Trainer& trainer, const kernels::Arena& snapshot, const StepRecord& last);
+  /// Rank 0: calls `write`, and keeps what it throws.
+  void keep_going(const std::function<void()>& write);
+  void print(const std::string& text) const;
+
+  /// Steps recorded since this start.
+  std::int64_t steps() const { return steps_; }
+  /// Why a result could not be written, the last time.
+  const std::optional<base::Error>& lost() const { return lost_; }
+
+ private:
+  bool logged(const StepRecord& record) const;
+
+  grid::World& world_;
+  const config::Config& config_;
+  const Start& start_;
+  Machine machine_;
+  RunFolder* folder_;
+  std::optional<MetricsFile> metrics_;
+  std::optional<base::Error> lost_;
+  std::int64_t private_first_step_ = 0, private_last_step_ = 0;
+  std::int64_t steps_ = 0;
+  double pace_ = 0;  // seconds a step, without evaluation; the first step left out once there are others
+};
+
+}  // namespace trireme::run

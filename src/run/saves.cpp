@@ -1,0 +1,80 @@
+#include "run/saves.h"
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "config/write.h"
+#include "store/checkpoint_folder.h"
+
+namespace trireme::run {
+namespace {
+
+/// Bytes a second a rank that are counted on until a save has been measured, for the end of the job's time: few.
+constexpr double unmeasured_save_rate = 50e6;
+
+CheckpointPlan plan(const config::Resolved& resolved, const Start& start) {
+  const config::Config& config = resolved.config;
+  return {checkpoints_of(config.run.directory), write_config(resolved), config.batch.global, config.checkpoint.keep,
+          start.damaged};
+}
+
+}  // namespace
+
+Saves::Saves(const config::Resolved& resolved, const Start& start, train::Trainer& trainer, Requests& requests, RunFolder* folder)
+    : config_(resolved.config),
+      world_(trainer.grid().world()),
+      requests_(requests),
+      folder_(folder),
+      writer_(trainer.state(), plan(resolved, start), trainer.replica().device(), trainer.grid(),
+              trainer.layout().memory[trainer.grid().at().pipeline].bytes[5]) {
+  if (start.resumes && start.origin.moments) writer_.set_saved_step(start.origin.step);
+  requests_.expect_save(static_cast<double>(spec::checkpoint_bytes(config_.model)) / world_.size() / unmeasured_save_rate);
+}
+
+bool Saves::due(std::int64_t step) const {
+  const auto every = config_.checkpoint.every;
+  return every > 0 && step % every == 0 && step < config_.run.steps;
+}
+
+void Saves::attempt(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const grid::Agreed& failed) {
+    print(fmt::format("warning: {}; the run goes on\n", world_.said(failed)));
+  }
+}
+
+void Saves::begin(std::int64_t step) {
+  const double begin = base::now();
+  attempt([&] { writer_.save(step); });
+  requests_.save_took(base::now() - begin);
+}
+
+void Saves::advance(std::int64_t busy_ranks) {
+  attempt([&] {
+    if (writer_.advance(busy_ranks)) announce();
+  });
+}
+
+void Saves::finish() {
+  attempt([&] { writer_.finish(); });
+}
+
+void Saves::last(std::int64_t step) {
+  if (writer_.saved_step() == step) return;
+  writer_.save(step);
+  writer_.finish();
+  announce();
+}
+
+void Saves::announce() {
+  requests_.expect_save(writer_.seconds());
+  print(fmt::format("saved step {} in {:.1f} s: {}/{}\n", writer_.saved_step(), writer_.seconds(),
+                    checkpoints_of(config_.run.directory), store::step_folder_name(writer_.saved_step())));
+}
+
+void Saves::print(const std::string& text) const {
+  if (folder_) folder_->print(text);
+}
+
+}  // namespace trireme::run

@@ -1,0 +1,49 @@
+// The saves of a run: when one is due, what is said of it, and what becomes of one that fails.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "config/reader.h"
+#include "run/checkpoint_writer.h"
+#include "run/folder.h"
+#include "run/requests.h"
+#include "run/start.h"
+#include "train/trainer.h"
+
+namespace trireme::run {
+
+/// Every rank calls every member but `busy` and `due`, in the same order; `folder` on rank 0 only. A save in mid-run that fails
+/// is reported and the run goes on: the next one tries again, and the last one decides how the run ends.
+class Saves {
+ public:
+  /// `requests` learns how long saves take.
+  Saves(const config::Resolved& resolved, const Start& start, train::Trainer& trainer, Requests& requests, RunFolder* folder);
+
+  /// Whether `step` of the run asks for a save by checkpoint.every; the end saves by itself.
+  bool due(std::int64_t step) const;
+  /// Starts to save the state after `step` steps, while training goes on.
+  void begin(std::int64_t step);
+  /// 1 while this rank's part of a save is under way, else 0; then the largest of all ranks', once a step.
+  std::int64_t busy() const { return writer_.busy(); }
+  void advance(std::int64_t busy_ranks);
+  /// Waits for a save under way.
+  void finish();
+  /// The state after `step` steps is on disk when this returns; throws grid::Agreed when it cannot be.
+  void last(std::int64_t step);
+
+  const kernels::Arena& arena() const { return writer_.arena(); }
+
+ private:
+  void attempt(const std::function<void()>& work);
+  void announce();
+  void print(const std::string& text) const;
+
+  const config::Config& config_;
+  grid::World& world_;
+  Requests& requests_;
+  RunFolder* folder_;
+  CheckpointWriter writer_;
+};
+
+}  // namespace trireme::run

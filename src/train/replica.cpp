@@ -1,0 +1,40 @@
+#include "train/replica.h"
+
+namespace trireme::train {
+namespace {
+
+model::Environment environment(const config::Config& config, kernels::Kernels& kernels, grid::Grid& grid) {
+  return {.kernels = kernels,
+          .tensor = grid.tensor(),
+          .progress = grid.world().progress(),
+          .dims = model::make_dimensions(config.model, config.batch.micro, grid.shape().tensor, grid.at().tensor),
+          .dropout = static_cast<float>(config.model.dropout),
+          .seed = config.run.seed};
+}
+
+}  // namespace
+
+grid::Grid make_grid(grid::World& world, const layout::Layout& layout) {
+  std::vector<grid::ChannelSpec> channels;
+  for (const schedule::Channel& channel : layout.channels) channels.push_back({channel.sender, channel.receiver});
+  return {world, layout.shape, channels};
+}
+
+Replica::Replica(const config::Config& config, const layout::Layout& layout, grid::Grid grid, Backend backend)
+    : backend_(std::move(backend)),
+      grid_(std::move(grid)),
+      table_(
+          spec::make_local_table(config.model, layout.stage_map, grid_.at().pipeline, grid_.shape().tensor, grid_.at().tensor)),
+      parameters_(device(), "parameters", layout.memory[grid_.at().pipeline].bytes[0]),
+      activations_(device(), "activations", layout.memory[grid_.at().pipeline].bytes[3]),
+      scratch_(device(), "scratch", layout.memory[grid_.at().pipeline].bytes[4]),
+      weights_(parameters_.take(kernels::DType::fp32, table_.elements)),
+      stage_(environment(config, kernels(), grid_), layout.stage_map.of_stage[grid_.at().pipeline],
+             model::parameter_views(table_, weights_, static_cast<int>(config.model.layers)), layout.slots[grid_.at().pipeline],
+             activations_, scratch_) {}
+
+void Replica::seal() {
+  for (kernels::Arena* arena : {&parameters_, &activations_, &scratch_}) arena->seal();
+}
+
+}  // namespace trireme::train

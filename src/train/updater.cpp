@@ -1,0 +1,61 @@
+#include "train/updater.h"
+
+#include "base/alignment.h"
+
+namespace trireme::train {
+namespace {
+
+using kernels::DType;
+using kernels::View;
+
+/// The output layer's own gradient where one stage holds both ends of the tied embedding; else nothing.
+View take_output_gradient(const layout::Layout& layout, const spec::LocalTable& table, kernels::Arena& arena) {
+  return layout.shape.pipeline == 1 ? arena.take(DType::fp32, table.find(spec::token_embedding)->elements) : View{};
+}
+
+model::StageParameters gradient_views(const spec::LocalTable& table, View gradient, View output, int layers) {
+  model::StageParameters views = model::parameter_views(table, gradient, layers);
+  if (output) views.output = output;
+  return views;
+}
+
+/// Of a step's record and what its norm is formed from, with what alignment adds.
+std::int64_t bytes_of_record(Replica& replica) {
+  return bytes_of(DType::fp64) * GradientNorm::slots(replica) + 2 * base::buffer_alignment;
+}
+
+}  // namespace
+
+Updater::Updater(const config::Config& config, const layout::Layout& layout, Replica& replica)
+    : settings_(config.optimizer),
+      replica_(replica),
+      gradient_arena_(replica.device(), "gradients", layout.memory[replica.grid().at().pipeline].bytes[1]),
+      optimizer_arena_(replica.device(), "optimizer", layout.memory[replica.grid().at().pipeline].bytes[2]),
+      record_arena_(replica.device(), "record", bytes_of_record(replica)),
+      gradient_(gradient_arena_.take(DType::fp32, replica.table().elements)),
+      output_gradient_(take_output_gradient(layout, replica.table(), gradient_arena_)),
+      record_(record_arena_.take(DType::fp64, kernels::StepRecord::cells)),
+      views_(gradient_views(replica.table(), gradient_, output_gradient_, static_cast<int>(config.model.layers))),
+      reducer_(replica.table(), gradient_, output_gradient_, replica.kernels(), replica.grid()),
+      norm_(replica, record_arena_),
+      optimizer_(config.optimizer, replica.table(), replica.kernels(), optimizer_arena_) {}
+
+void Updater::begin() {
+  replica_.device().zero(gradient_);
+  if (output_gradient_) replica_.device().zero(output_gradient_);
+}
+
+void Updater::update(std::int64_t step) {
+  replica_.kernels().clip(settings_.clip, norm_(gradient_), record_);
+  optimizer_.update(step, record_, replica_.weights(), gradient_);
+}
+
+TrainingState Updater::state() const {
+  return {replica_.table(), replica_.weights(), optimizer_.first_moment(), optimizer_.second_moment()};
+}
+
+void Updater::seal() {
+  for (kernels::Arena* arena : {&gradient_arena_, &optimizer_arena_, &record_arena_}) arena->seal();
+}
+
+}  // namespace trireme::train
