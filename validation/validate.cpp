@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace trireme;
-using command::Check;
-using command::Verdict;
+using view::Check;
+using view::Verdict;
 
 struct Layout {
   std::string name;
@@ -98,7 +98,7 @@ void compare_with_reference(const Case& c, const Layout& layout) {
   if (!failure.empty()) return add_failure(name, "all", failure);
   try {
     if (!fs::exists(reference + "/reference.csv")) base::refuse("{}: no reference.csv", reference);
-    for (Check& check : command::compare_paths(reference, folder + "/" + name, "")) {
+    for (Check& check : view::compare_files(view::find_compared(reference, folder + "/" + name, ""))) {
       if (check.verdict == Verdict::skipped) check.subject = c.name;  // of the reference, whatever the layout: said once
       const bool said = std::any_of(checks.begin(), checks.end(), [&](const Check& other) {
         return other.subject == check.subject && other.quantity == check.quantity;
@@ -131,24 +131,24 @@ const std::string tiny = "input/tiny.toml";
 constexpr int invariant_steps = 3;
 
 /// The rows of metrics.csv against `expected`.
-void add_metric(const std::string& name, const std::string& quantity, const command::Series& expected,
-                const command::Tolerance& tolerance) {
+void add_metric(const std::string& name, const std::string& quantity, const view::Series& expected,
+                const view::Tolerance& tolerance) {
   const std::string path = folder + "/" + name + "/metrics.csv";
-  const command::Metrics metrics = command::parse_metrics(base::read_file(path), path, {tolerance});
-  checks.push_back(command::compare_series(expected, metrics.at(quantity), tolerance, name));
+  const view::Metrics metrics = view::parse_metrics(base::read_file(path), path, {tolerance});
+  checks.push_back(view::compare_series(expected, metrics.at(quantity), tolerance, name));
 }
 
 /// A model that knows nothing gives every token probability 1/V; weights of N(0, 0.02) are close to that.
 void check_first_loss(const config::Model& model, const std::string& name) {
   const std::string path = folder + "/" + name + "/metrics.csv";
-  const command::Tolerance tolerance{"loss", 0.02, {}, "ln V: random weights know nothing; they add half a logit's variance"};
-  const command::Metrics metrics = command::parse_metrics(base::read_file(path), path, {tolerance});
+  const view::Tolerance tolerance{"loss", 0.02, {}, "ln V: random weights know nothing; they add half a logit's variance"};
+  const view::Metrics metrics = view::parse_metrics(base::read_file(path), path, {tolerance});
   const double ours = metrics.at("loss").at(1);  // of all steps only the first
-  checks.push_back(command::compare_series({{1, std::log(static_cast<double>(model.vocabulary))}}, {{1, ours}}, tolerance, name));
+  checks.push_back(view::compare_series({{1, std::log(static_cast<double>(model.vocabulary))}}, {{1, ours}}, tolerance, name));
 }
 
 void check_tokens(const config::Config& config, const std::string& name) {
-  command::Series expected;
+  view::Series expected;
   for (std::int64_t step = 1; step <= invariant_steps; ++step)
     expected[step] = static_cast<double>(step * config.batch.global * config.model.sequence);
   add_metric(name, "tokens", expected, {"tokens", {}, {}, "B s tokens a step"});
@@ -228,7 +228,7 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {  // a file that a good run leaves behind is not there or not readable
     add_failure("validate", "all", error.what());
   }
-  fmt::print("{}", command::table_text(checks));
-  if (argc > 3) base::write_file_atomically(argv[3], command::junit_xml(checks, "trireme validate"));
-  return static_cast<int>(command::any_failed(checks) ? base::Exit::mismatch : base::Exit::done);
+  fmt::print("{}", view::table_text(checks));
+  if (argc > 3) base::write_file_atomically(argv[3], view::junit_xml(checks, "trireme validate"));
+  return static_cast<int>(view::any_failed(checks) ? base::Exit::mismatch : base::Exit::done);
 }

@@ -13,12 +13,14 @@
 #include "base/units.h"
 #include "command/arguments.h"
 #include "command/commands.h"
+#include "command/outputs.h"
 #include "config/reader.h"
 #include "run/folder.h"
 #include "spec/parameters.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_reader.h"
 #include "store/gpt2_names.h"
+#include "view/checkpoint_text.h"
 
 namespace trireme::command {
 namespace {
@@ -38,21 +40,8 @@ int show(const Arguments& arguments) {
     fmt::print("{}", manifest.config);
     return 0;
   }
-  std::map<std::string, int> slices;
-  std::int64_t elements = 0, bytes = 0;
-  for (const auto& tensor : manifest.tensors) elements += store::elements_of(tensor.shape);
-  for (const auto& file : manifest.files) {
-    bytes += file.bytes;
-    for (const auto& slice : file.slices) slices[slice.name] += slice.quantity == store::Quantity::parameters;
-  }
-  fmt::print("{}\nstep {}, samples {}, loss scale {}, run {}\n{} parameters in {} tensors, {} Adam's moments; {} files, {}\n",
-             reader.folder(), manifest.step, manifest.samples, base::real_text(manifest.loss_scale), manifest.run_id, elements,
-             manifest.tensors.size(), manifest.moments ? "with" : "without", manifest.files.size(),
-             base::bytes_text(static_cast<double>(bytes)));
-  if (!arguments.tensors) return 0;
-  fmt::print("{:<40} {:<20} {:>6}\n", "tensor", "shape", "slices");
-  for (const auto& tensor : manifest.tensors)
-    fmt::print("{:<40} {:<20} {:>6}\n", tensor.name, store::to_string(tensor.shape), slices[tensor.name]);
+  fmt::print("{}", view::checkpoint_summary(reader.folder(), manifest));
+  if (arguments.tensors) fmt::print("{}", view::tensor_table(manifest));
   return 0;
 }
 
@@ -60,9 +49,9 @@ int verify(const Arguments& arguments) {
   const store::CheckpointReader reader(store::find_checkpoint(arguments.checkpoint));
   const auto& files = reader.manifest().files;
   std::vector<std::string> faults;
-  fmt::print("{}\n{:<32} {:>10}  {}\n", reader.folder(), "file", "bytes", "verdict");
+  fmt::print("{}\n{}", reader.folder(), view::verdict_heading());
   const auto line = [&](const std::string& name, std::int64_t bytes, const std::vector<std::string>& found) {
-    fmt::print("{:<32} {:>10}  {}\n", name, base::bytes_text(static_cast<double>(bytes)), found.empty() ? "right" : "WRONG");
+    fmt::print("{}", view::verdict_line(name, bytes, found.empty()));
     std::fflush(stdout);  // large files take a while
     faults.insert(faults.end(), found.begin(), found.end());
   };
@@ -156,6 +145,12 @@ int import_model(const Arguments& arguments) {
   return 0;
 }
 
+std::vector<std::string> files_of(const store::CheckpointReader& reader) {
+  std::vector<std::string> files = {reader.folder() + "/manifest.json", reader.folder() + "/checkpoint.h5"};
+  for (const auto& file : reader.manifest().files) files.push_back(reader.folder() + "/" + file.name);
+  return files;
+}
+
 /// Weights that changed on disk must not leave in a file that nobody can verify.
 void refuse_damaged(const store::CheckpointReader& reader) {
   std::vector<std::string> faults;
@@ -172,6 +167,7 @@ int export_model(const Arguments& arguments) {
                                             config::Missing::allow, config::Unbuilt::allow);
   const auto parameters = spec::model_parameters(checked(resolved.config.model, reader.folder() + ": its config"));
   run::check_output_file("the file to write", arguments.model);
+  check_outputs(files_of(reader), {arguments.model});
   refuse_damaged(reader);
   const auto writer = store::create_gpt2(arguments.model, parameters, dtypes.at(arguments.dtype));
   std::vector<float> values;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "command/commands.h"
+#include "command/outputs.h"
 #include "view/comparison.h"
 
 namespace trireme::command {
@@ -31,7 +32,9 @@ int compare(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     base::refuse("trireme compare: {}; trireme compare --help says more", error.what());
   }
-  const std::vector<Check> checks = compare_paths(a, b, tolerance);
+  const view::ComparedFiles files = view::find_compared(a, b, tolerance);
+  check_outputs({files.reference, files.ours, files.tolerance}, {junit});
+  const std::vector<view::Check> checks = view::compare_files(files);
   fmt::print("{}", table_text(checks));
   if (!junit.empty()) base::write_file_atomically(junit, junit_xml(checks, "trireme compare"));
   return static_cast<int>(any_failed(checks) ? base::Exit::mismatch : base::Exit::done);

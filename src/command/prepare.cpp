@@ -1,5 +1,4 @@
-#include "command/prepare.h"
-
+// trireme prepare TEXT... --output PREFIX [--tokenizer bytes]: texts into a token file, one document a text.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "command/arguments.h"
+#include "command/commands.h"
 #include "data/entropy.h"
 #include "data/token_writer.h"
 
@@ -89,7 +89,10 @@ int prepare(int argc, char** argv) {
       ->option_text("NAME")
       ->capture_default_str();
   const std::string help = parse(app, argc, argv);
-  if (!help.empty()) return fmt::print("{}", help), 0;
+  if (!help.empty()) {
+    fmt::print("{}", help);
+    return 0;
+  }
   if (options.tokenizer != "bytes") base::refuse("--tokenizer {}: only bytes is built yet", options.tokenizer);
   write_tokens(options);
   return 0;

@@ -32,13 +32,16 @@ int trace(int argc, char** argv) {
   app.add_option("--svg", svg, "draw a row a rank into this file");
   app.add_option("--perfetto", perfetto, "write this file for ui.perfetto.dev or chrome://tracing");
   const std::string help = parse(app, argc, argv);
-  if (!help.empty()) return fmt::print("{}", help), 0;
+  if (!help.empty()) {
+    fmt::print("{}", help);
+    return 0;
+  }
   check_outputs({file}, {svg, perfetto});
   const store::Trace trace = store::read_trace(file);
-  if (summary || (!ascii && svg.empty() && perfetto.empty())) fmt::print("{}", trace_summary(trace));
-  if (ascii) fmt::print("{}", ascii_picture(trace, columns));
-  if (!svg.empty()) write(svg, schedule::svg(timeline_of(trace)));
-  if (!perfetto.empty()) write(perfetto, perfetto_json(trace));
+  if (summary || (!ascii && svg.empty() && perfetto.empty())) fmt::print("{}", view::trace_summary(trace));
+  if (ascii) fmt::print("{}", view::ascii_picture(trace, columns));
+  if (!svg.empty()) write(svg, view::svg(view::timeline_of(trace)));
+  if (!perfetto.empty()) write(perfetto, view::perfetto_json(trace));
   return 0;
 }
 

@@ -177,7 +177,6 @@ class Check {
     report({name}, fmt::format("{} is never used without {}; set it (0 if you mean it)", show(name), needed));
   }
 
-  /// Counters of tokens are 64-bit.
   /// Below a second every machine is silent at times.
   void watchdog() {
     if (config_.run.watchdog > 0 && config_.run.watchdog < 1)
@@ -185,6 +184,7 @@ class Check {
              fmt::format("{} is too short to tell a fault; at least 1 (seconds), or 0: off", show("run.watchdog")));
   }
 
+  /// Counters of tokens are 64-bit.
   void length() {
     const Count step = config_.batch.global * config_.model.sequence;
     const Count most = std::numeric_limits<Count>::max() / step;

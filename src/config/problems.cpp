@@ -9,29 +9,29 @@ namespace {
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }  // not inside a UTF-8 sequence
 
 /// "   14 | text", and below it blanks (tabs kept) and "^~~~ hint".
-std::string excerpt(const Place& place, const std::string& hint) {
+std::string excerpt(const Location& location, const std::string& hint) {
   std::string pad;
   int column = 1, width = 0;
-  for (const char c : place.text) {
+  for (const char c : location.text) {
     if (!starts_character(c)) continue;
-    if (column < place.column) pad += c == '\t' ? '\t' : ' ';
-    if (column >= place.column && width < place.length) ++width;
+    if (column < location.column) pad += c == '\t' ? '\t' : ' ';
+    if (column >= location.column && width < location.length) ++width;
     ++column;
   }
-  const std::string number = place.line > 0 ? fmt::format("{:>5}", place.line) : "     ";
+  const std::string number = location.line > 0 ? fmt::format("{:>5}", location.line) : "     ";
   const std::string caret = "^" + std::string(static_cast<std::size_t>(std::max(width - 1, 0)), '~');
-  return fmt::format("\n{} | {}\n      | {}{}{}{}", number, place.text, pad, caret, hint.empty() ? "" : " ", hint);
+  return fmt::format("\n{} | {}\n      | {}{}{}{}", number, location.text, pad, caret, hint.empty() ? "" : " ", hint);
 }
 
 }  // namespace
 
-void Problems::add(const Place& place, const std::string& message, const std::string& hint) {
-  std::string text = fmt::format("{}: error: {}", place.origin, message);
-  if (!place.text.empty())
-    text += excerpt(place, hint);
+void Problems::add(const Location& location, const std::string& message, const std::string& hint) {
+  std::string text = fmt::format("{}: error: {}", location.origin, message);
+  if (!location.text.empty())
+    text += excerpt(location, hint);
   else if (!hint.empty())
     text += "; " + hint;
-  if (seen_.insert(text).second) reports_.push_back({place.line > 0 ? place.line : std::numeric_limits<int>::max(), text});
+  if (seen_.insert(text).second) reports_.push_back({location.line > 0 ? location.line : std::numeric_limits<int>::max(), text});
 }
 
 void Problems::throw_if_any() const {

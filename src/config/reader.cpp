@@ -74,7 +74,7 @@ class Reader {
   void read_file() {
     const TomlFile file = parse_toml(text_);
     if (file.error) {
-      problems_.add(place_in_file(file.error->span), file.error->message, "");
+      problems_.add(location_in_file(file.error->span), file.error->message, "");
       unreadable_ = true;
     }
     for (const auto& section : file.sections) {
@@ -90,13 +90,13 @@ class Reader {
 
   void read_override(const std::string& argument) {
     const auto equals = argument.find('=');
-    Place name = {.origin = "command line", .text = argument, .length = static_cast<int>(std::min(equals, argument.size()))};
+    Location name = {.origin = "command line", .text = argument, .length = static_cast<int>(std::min(equals, argument.size()))};
     if (equals == std::string::npos)
       return problems_.add(name, fmt::format("'{}' is not of the form section.key=value", argument), "");
     const std::string full_name(base::trimmed(std::string_view(argument).substr(0, equals)));
     const Key* key = find_key(full_name);
     if (!key) return refuse_key(full_name, name);
-    Place value = name;
+    Location value = name;
     value.column = static_cast<int>(equals) + 2;
     value.length = static_cast<int>(argument.size());
     attempt(*key, value, [&] { assign(*key, parse_value(*key, argument.substr(equals + 1)), resolved_.config); });
@@ -110,7 +110,7 @@ class Reader {
         if (unbuilt == Unbuilt::allow)
           resolved_.unbuilt.push_back(key.full_name());
         else
-          problems_.add(places_.at(key.full_name()), complaint.message, complaint.hint);
+          problems_.add(locations_.at(key.full_name()), complaint.message, complaint.hint);
       }
     }
     if (missing == Missing::refuse && !unreadable_) check_missing();
@@ -123,7 +123,7 @@ class Reader {
   Resolved take() { return std::move(resolved_); }
 
  private:
-  Place place_in_file(const Span& span) const {
+  Location location_in_file(const Span& span) const {
     std::size_t begin = 0;
     for (int line = 1; line < span.line; ++line) {
       const auto end = text_.find('\n', begin);
@@ -135,44 +135,44 @@ class Reader {
     return {fmt::format("{}:{}", resolved_.path, span.line), span.line, line, span.column, span.length};
   }
 
-  /// Runs `store`; its complaint is reported at `place`. A value that is wrong here is wrong even if a later one replaces it.
+  /// Runs `store`; its complaint is reported at `location`. A value that is wrong here is wrong even if a later one replaces it.
   template <class F>
-  void attempt(const Key& key, const Place& place, F store) {
+  void attempt(const Key& key, const Location& location, F store) {
     const std::string name = key.full_name();
     given_.insert(name);
     try {
       store();
-      resolved_.origins[name] = place.origin;
-      places_[name] = place;
+      resolved_.origins[name] = location.origin;
+      locations_[name] = location;
     } catch (const Complaint& complaint) {
       complained_.insert(name);
-      problems_.add(place, complaint.message, complaint.hint);
+      problems_.add(location, complaint.message, complaint.hint);
     }
   }
 
   void read_top_entry(const Entry& entry) {
-    const Place place = place_in_file(entry.name_span);
-    if (!is_section(entry.name)) return refuse_key(entry.name, place);
-    problems_.add(place, fmt::format("'{0}' is a section, not a key: write [{0}] on a line of its own", entry.name), "");
+    const Location location = location_in_file(entry.name_span);
+    if (!is_section(entry.name)) return refuse_key(entry.name, location);
+    problems_.add(location, fmt::format("'{0}' is a section, not a key: write [{0}] on a line of its own", entry.name), "");
     take_as_given(entry.name);
   }
 
   void read_entry(const std::string& section, const Entry& entry) {
     const std::string full_name = section + "." + entry.name;
     const Key* key = find_key(full_name);
-    if (!key) return refuse_key(full_name, place_in_file(entry.name_span));
-    attempt(*key, place_in_file(entry.value_span), [&] { assign(*key, entry.value, resolved_.config); });
+    if (!key) return refuse_key(full_name, location_in_file(entry.name_span));
+    attempt(*key, location_in_file(entry.value_span), [&] { assign(*key, entry.value, resolved_.config); });
   }
 
   /// The keys that were probably meant are not reported as missing on top.
-  void refuse_key(const std::string& full_name, const Place& place) {
+  void refuse_key(const std::string& full_name, const Location& location) {
     const auto dot = full_name.rfind('.');
     const std::string section = dot == std::string::npos ? "" : full_name.substr(0, dot);
     const auto near = nearest_keys(section, dot == std::string::npos ? full_name : full_name.substr(dot + 1));
     given_.insert(near.begin(), near.end());
     std::string hint = fmt::format("sections are {}", base::alternatives(all_sections()));
     if (is_section(section)) hint = fmt::format("keys of [{}] are {}", section, base::alternatives(keys_of(section)));
-    problems_.add(place, fmt::format("unknown key '{}'", full_name), near.empty() ? hint : did_you_mean(near));
+    problems_.add(location, fmt::format("unknown key '{}'", full_name), near.empty() ? hint : did_you_mean(near));
   }
 
   void refuse_section(const Section& section) {
@@ -183,7 +183,7 @@ class Reader {
       given_.insert(keys.begin(), keys.end());
     }
     const std::string hint = fmt::format("sections are {}", base::alternatives(all_sections()));
-    problems_.add(place_in_file(section.span), fmt::format("unknown section '{}'", section.name),
+    problems_.add(location_in_file(section.span), fmt::format("unknown section '{}'", section.name),
                   near.empty() ? hint : did_you_mean(near));
   }
 
@@ -208,7 +208,7 @@ class Reader {
     const auto& origins = resolved_.origins;
     if (data.synthetic && !data.tokens.empty()) {
       problems_.add(
-          places_.at("data.synthetic"),
+          locations_.at("data.synthetic"),
           fmt::format("data.synthetic = true excludes data.tokens = \"{}\" ({})", data.tokens, origins.at("data.tokens")),
           "drop one of them");
     }
@@ -222,8 +222,8 @@ class Reader {
   const std::string& text_;
   Resolved resolved_;
   Problems problems_;
-  std::map<std::string, Place> places_;       // of the values that were stored last
-  std::set<std::string> given_, complained_;  // full names
+  std::map<std::string, Location> locations_;  // of the values that were stored last
+  std::set<std::string> given_, complained_;   // full names
   bool unreadable_ = false;
 };
 

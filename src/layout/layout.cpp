@@ -41,7 +41,7 @@ Program make_program(schedule::Schedule schedule, std::vector<schedule::Channel>
 schedule::Schedule forward_only(const schedule::Schedule& schedule) {
   schedule::Schedule forward = schedule;
   for (auto& actions : forward.actions)
-    std::erase_if(actions, [](const schedule::Action& action) { return action.act != schedule::Act::forward; });
+    std::erase_if(actions, [](const schedule::Action& action) { return !facts(action.act).in_evaluation; });
   return forward;
 }
 

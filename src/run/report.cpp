@@ -9,8 +9,7 @@
 
 #include "base/units.h"
 #include "schedule/timing.h"
-#include "spec/flops.h"
-#include "spec/parameters.h"
+#include "view/layout_text.h"
 
 namespace trireme::run {
 namespace {
@@ -65,34 +64,14 @@ constexpr std::array<std::pair<const char*, const char*>, 5> waits = {{{"tp_", "
 
 }  // namespace
 
-std::string layout_text(const config::Config& config, const layout::Layout& layout) {
-  const auto& model = config.model;
-  const grid::Shape& shape = layout.shape;
-  const schedule::Schedule& schedule = layout.training.schedule;
-  std::string text = fmt::format("model: l = {} layers, h = {}, a = {} heads, s = {}, V = {} (padded to {})\nparameters {}\n",
-                                 model.layers, model.hidden, model.heads, model.sequence, model.vocabulary,
-                                 spec::padded_vocabulary(model.vocabulary, shape.tensor), spec::parameter_count(model));
-  text += fmt::format("layout: t = {} p = {} d = {} v = {}, schedule {}, global batch {} = d {} x m {} microbatches x b {}\n",
-                      shape.tensor, shape.pipeline, shape.data, schedule.chunks, schedule::name_of(schedule.kind),
-                      config.batch.global, shape.data, schedule.microbatches, config.batch.micro);
-  return text + describe(layout.stage_map, model);
-}
-
-std::string flops_line(const config::Config& config) {
-  const double batch = static_cast<double>(config.batch.global);
-  return fmt::format("FLOPs a step: model {}FLOP, hardware {}FLOP (recomputation counted; attention dense in both)\n",
-                     base::rate_text(spec::model_flops(config.model, batch)),
-                     base::rate_text(spec::hardware_flops(config.model, config.parallel, batch)));
-}
-
 std::string start_block(const config::Config& config, const Start& start) {
   std::string text =
       start.opened.yardstick + grid::topology_table(start.places) + grid::group_report(start.places, start.layout.shape);
   if (start.shares_cores)
     text +=
         fmt::format("note: more threads than cores ({} a rank): times show that it works, not how fast it is\n", start.threads);
-  text += layout_text(config, start.layout);
-  return text + memory_line(start) + flops_line(config) + fmt::format("results in {}\n", config.run.directory);
+  text += view::layout_text(config, start.layout);
+  return text + memory_line(start) + view::flops_line(config) + fmt::format("results in {}\n", config.run.directory);
 }
 
 std::string step_line(const StepRecord& r, std::int64_t steps, double peak_flops, double seconds_left) {

@@ -10,11 +10,6 @@
 
 namespace trireme::run {
 
-/// The model, `parameters N`, the layout and its stage map; `trireme check` prints the same.
-std::string layout_text(const config::Config& config, const layout::Layout& layout);
-/// The FLOPs of a step by both conventions, named.
-std::string flops_line(const config::Config& config);
-
 /// All that is known of a run before it takes memory: layout, stage map, predicted memory against what there is, FLOPs.
 std::string start_block(const config::Config& config, const Start& start);
 

@@ -12,39 +12,12 @@
 namespace trireme::schedule {
 namespace {
 
-/// One end of what an action needs or makes.
-struct End {
-  bool is_send;
-  Channel channel;
-};
-
-/// The message between an action's stage and the owner of the model chunk `step` places away (+1 towards the loss).
-std::optional<End> end_towards(const Schedule& schedule, int stage, const Action& action, int step, bool is_send) {
-  if (action.act == Act::optimizer_step) return std::nullopt;
-  const int other = model_chunk(schedule.stages, stage, action.chunk) + step;
-  if (other < 0 || other >= schedule.stages * schedule.chunks) return std::nullopt;
-  const int peer = other % schedule.stages;
-  if (peer == stage) return std::nullopt;
-  const Payload payload = action.act == Act::forward ? Payload::activation : Payload::gradient;
-  return End{is_send, is_send ? Channel{stage, peer, payload} : Channel{peer, stage, payload}};
-}
-
-int flow(const Action& action) { return action.act == Act::forward ? 1 : -1; }
-
-std::optional<End> need(const Schedule& schedule, int stage, const Action& action) {
-  return end_towards(schedule, stage, action, -flow(action), false);
-}
-
-std::optional<End> product(const Schedule& schedule, int stage, const Action& action) {
-  return end_towards(schedule, stage, action, flow(action), true);
-}
-
 std::vector<Channel> channels_of(const Schedule& schedule) {
   std::set<Channel> channels;
   for (int stage = 0; stage < schedule.stages; ++stage)
     for (const Action& action : schedule.actions[stage])
-      for (const auto& end : {need(schedule, stage, action), product(schedule, stage, action)})
-        if (end) channels.insert(end->channel);
+      for (const auto& channel : {channel_from_giver(schedule, stage, action), channel_to_taker(schedule, stage, action)})
+        if (channel) channels.insert(*channel);
   return {channels.begin(), channels.end()};
 }
 
@@ -65,19 +38,20 @@ Groups receive_groups(const Schedule& schedule) {
   }
   if (schedule.chunks == 1) return groups;
 
-  const Timing timing = simulate(schedule, 1, 2);
-  std::map<std::tuple<Act, int, int>, double> made;  // by direction, microbatch, model chunk
+  const Timing timing = simulate(schedule);
+  std::map<std::tuple<Payload, int, int>, double> made;  // by microbatch and the model chunk that makes it
   for (int stage = 0; stage < schedule.stages; ++stage)
     for (std::size_t k = 0; k < groups[stage].size(); ++k) {
       const auto& [act, microbatch, chunk] = schedule.actions[stage][k];
-      made[{act, microbatch, model_chunk(schedule.stages, stage, chunk)}] = timing.spans[stage][k].end;
+      if (const auto payload = facts(act).sends)
+        made[{*payload, microbatch, model_chunk(schedule.stages, stage, chunk)}] = timing.spans[stage][k].end;
     }
   for (int stage = 0; stage < schedule.stages; ++stage)
     for (std::size_t k = 0; k < groups[stage].size(); ++k) {
       const Action& action = schedule.actions[stage][k];
-      if (!need(schedule, stage, action)) continue;
-      const int maker = model_chunk(schedule.stages, stage, action.chunk) - flow(action);
-      const double ready = made.at({action.act, action.microbatch, maker});
+      const auto channel = channel_from_giver(schedule, stage, action);
+      if (!channel) continue;
+      const double ready = made.at({channel->payload, action.microbatch, *giver(schedule, stage, action)});
       const auto& spans = timing.spans[stage];
       const auto first = std::partition_point(spans.begin(), spans.end(), [&](const Span& span) { return span.begin < ready; });
       groups[stage][k] = static_cast<int>(first - spans.begin());
@@ -89,18 +63,18 @@ Groups receive_groups(const Schedule& schedule) {
 
 Messages derive_messages(const Schedule& schedule) {
   Messages messages{channels_of(schedule), {}};
-  const auto add = [&](std::vector<Transfer>& group, const std::optional<End>& end, const Action& action) {
-    if (!end) return;
-    const auto place = std::lower_bound(messages.channels.begin(), messages.channels.end(), end->channel);
-    group.push_back({end->is_send, static_cast<int>(place - messages.channels.begin()), action.microbatch, action.chunk});
+  const auto add = [&](std::vector<Transfer>& group, bool is_send, const std::optional<Channel>& channel, const Action& action) {
+    if (!channel) return;
+    const auto found = std::lower_bound(messages.channels.begin(), messages.channels.end(), *channel);
+    group.push_back({is_send, static_cast<int>(found - messages.channels.begin()), action.microbatch, action.chunk});
   };
   const Groups receives = receive_groups(schedule);
   for (int stage = 0; stage < schedule.stages; ++stage) {
     const std::vector<Action>& actions = schedule.actions[stage];
     std::vector<std::vector<Transfer>> groups(actions.size() + 1);
     for (std::size_t k = 0; k < actions.size(); ++k) {
-      add(groups[receives[stage][k]], need(schedule, stage, actions[k]), actions[k]);
-      add(groups[k + 1], product(schedule, stage, actions[k]), actions[k]);
+      add(groups[receives[stage][k]], false, channel_from_giver(schedule, stage, actions[k]), actions[k]);
+      add(groups[k + 1], true, channel_to_taker(schedule, stage, actions[k]), actions[k]);
     }
     messages.before.push_back(std::move(groups));
   }
@@ -111,13 +85,13 @@ std::vector<int> buffers_needed(const Schedule& schedule, const Messages& messag
   std::vector<int> held(schedule.chunks, 0), most(schedule.chunks, 0);
   const auto take = [&](int chunk) { most[chunk] = std::max(most[chunk], ++held[chunk]); };
   const auto& actions = schedule.actions[stage];
-  const bool trains = std::any_of(actions.begin(), actions.end(), [](const Action& a) { return a.act == Act::backward; });
+  const bool frees = std::any_of(actions.begin(), actions.end(), [](const Action& a) { return facts(a.act).frees_activation; });
   for (std::size_t k = 0; k < actions.size(); ++k) {
     for (const Transfer& transfer : messages.before[stage][k])
       if (!transfer.is_send && messages.channels[transfer.channel].payload == Payload::activation) take(transfer.chunk);
-    const Action& action = actions[k];
-    if (action.act == Act::forward && !need(schedule, stage, action)) take(action.chunk);
-    if (action.act == (trains ? Act::backward : Act::forward)) --held[action.chunk];
+    const ActFacts& act = facts(actions[k].act);
+    if (act.takes_activation && !channel_from_giver(schedule, stage, actions[k])) take(actions[k].chunk);
+    if (frees ? act.frees_activation : act.takes_activation) --held[actions[k].chunk];
   }
   return most;
 }

@@ -1,21 +1,12 @@
 // The messages a schedule implies. Nobody writes a send or a receive by hand.
 #pragma once
 
-#include <compare>
 #include <vector>
 
+#include "schedule/channel.h"
 #include "schedule/schedule.h"
 
 namespace trireme::schedule {
-
-enum class Payload { activation, gradient };
-
-/// First in, first out; one a (sender, receiver, payload).
-struct Channel {
-  int sender, receiver;  // stages
-  Payload payload;
-  auto operator<=>(const Channel&) const = default;
-};
 
 struct Transfer {
   bool is_send;

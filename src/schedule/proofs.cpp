@@ -12,50 +12,48 @@ namespace {
 
 using Report = std::vector<std::string>;
 
-const char* word(Act act) { return act == Act::forward ? "forward" : act == Act::backward ? "backward" : "optimizer step"; }
-const char* word(Payload payload) { return payload == Payload::activation ? "activation" : "gradient"; }
-
 /// Where a stage's list has a pass: index of the action, -1 for nowhere.
-class Places {
+class PassIndex {
  public:
-  Places(const Schedule& schedule, Report& report)
-      : schedule_(schedule), places_(2ul * schedule.microbatches * schedule.stages * schedule.chunks, -1) {
+  PassIndex(const Schedule& schedule, Report& report)
+      : schedule_(schedule), indices_(all_acts().size() * schedule.microbatches * schedule.stages * schedule.chunks, none) {
     for (int stage = 0; stage < schedule.stages; ++stage)
       for (int k = 0; k < std::ssize(schedule.actions[stage]); ++k) note(stage, k, report);
   }
 
   /// Of the pass of `microbatch` through chunk `model` of the whole model, in the list of the stage that owns it.
-  int of(Act act, int microbatch, int model) const { return places_[index(act, microbatch, model)]; }
+  int of(Act act, int microbatch, int model) const { return indices_[slot(act, microbatch, model)]; }
 
  private:
-  std::size_t index(Act act, int microbatch, int model) const {
-    const int direction = act == Act::forward ? 0 : 1;
-    return (2ul * model + direction) * schedule_.microbatches + microbatch;
+  static constexpr int none = -1;
+
+  std::size_t slot(Act act, int microbatch, int model) const {
+    return (all_acts().size() * model + static_cast<std::size_t>(act)) * schedule_.microbatches + microbatch;
   }
 
   void note(int stage, int k, Report& report) {
     const Action& action = schedule_.actions[stage][k];
-    if (action.act == Act::optimizer_step) return;
+    if (!facts(action.act).is_pass) return;
     const auto complain = [&](const char* what) {
-      report.push_back(fmt::format("stage {}, action {}: {} of microbatch {}, chunk {} {}", stage, k, word(action.act),
+      report.push_back(fmt::format("stage {}, action {}: {} of microbatch {}, chunk {} {}", stage, k, facts(action.act).word,
                                    action.microbatch, action.chunk, what));
     };
     if (action.microbatch < 0 || action.microbatch >= schedule_.microbatches || action.chunk < 0 ||
         action.chunk >= schedule_.chunks)
       return complain("does not exist");
-    int& place = places_[index(action.act, action.microbatch, model_chunk(schedule_.stages, stage, action.chunk))];
-    if (place >= 0) return complain("runs twice");
-    place = k;
+    int& index = indices_[slot(action.act, action.microbatch, model_chunk(schedule_.stages, stage, action.chunk))];
+    if (index != none) return complain("runs twice");
+    index = k;
   }
 
   const Schedule& schedule_;
-  std::vector<int> places_;
+  std::vector<int> indices_;
 };
 
-void check_passes(const Schedule& schedule, const Places& places, Report& report) {
+void check_passes(const Schedule& schedule, const PassIndex& passes, Report& report) {
   for (int model = 0; model < schedule.stages * schedule.chunks; ++model)
     for (int i = 0, last = -1; i < schedule.microbatches; ++i) {
-      const int forward = places.of(Act::forward, i, model), backward = places.of(Act::backward, i, model);
+      const int forward = passes.of(Act::forward, i, model), backward = passes.of(Act::backward, i, model);
       const auto complain = [&](const char* what) {
         report.push_back(fmt::format("stage {}: microbatch {}, model chunk {}: {}", model % schedule.stages, i, model, what));
       };
@@ -70,9 +68,8 @@ void check_passes(const Schedule& schedule, const Places& places, Report& report
 void check_steps(const Schedule& schedule, Report& report) {
   for (int stage = 0; stage < schedule.stages; ++stage) {
     const auto& actions = schedule.actions[stage];
-    const auto steps =
-        std::count_if(actions.begin(), actions.end(), [](auto& action) { return action.act == Act::optimizer_step; });
-    if (steps != 1 || actions.back().act != Act::optimizer_step)
+    const auto steps = std::count_if(actions.begin(), actions.end(), [](auto& action) { return !facts(action.act).is_pass; });
+    if (steps != 1 || facts(actions.back().act).is_pass)
       report.push_back(fmt::format("stage {}: one optimizer step is needed, as the last action", stage));
   }
 }
@@ -90,7 +87,7 @@ struct Posted {
 
 Message message_of(const Schedule& schedule, const Messages& messages, int stage, const Transfer& transfer) {
   const Payload payload = messages.channels[transfer.channel].payload;
-  const int towards_maker = transfer.is_send ? 0 : payload == Payload::activation ? -1 : 1;
+  const int towards_maker = transfer.is_send ? 0 : -facts(payload).flow;
   return {payload, transfer.microbatch, model_chunk(schedule.stages, stage, transfer.chunk) + towards_maker};
 }
 
@@ -118,43 +115,49 @@ Traffic traffic_of(const Schedule& schedule, const Messages& messages, Report& r
   return traffic;
 }
 
-/// One crossing of a boundary between two stages: the pass of `maker` makes it, the pass of `user` needs it.
-void check_crossing(const Schedule& schedule, const Places& places, Traffic& traffic, const Message& message, int user,
+/// One crossing of a boundary between two stages: the pass `act` of message.maker makes it, that of `user` needs it.
+struct Crossing {
+  Message message;
+  Act act;
+  int user;  // model chunk
+};
+
+void check_crossing(const Schedule& schedule, const PassIndex& passes, Traffic& traffic, const Crossing& crossing,
                     Report& report) {
-  const Act act = message.payload == Payload::activation ? Act::forward : Act::backward;
-  const int from = message.maker % schedule.stages, to = user % schedule.stages;
+  const Message& message = crossing.message;
+  const int from = message.maker % schedule.stages, to = crossing.user % schedule.stages;
   const auto complain = [&](const char* what) {
-    report.push_back(fmt::format("{} of microbatch {}, model chunk {} -> {} (stage {} -> {}): {}", word(message.payload),
-                                 message.microbatch, message.maker, user, from, to, what));
+    report.push_back(fmt::format("{} of microbatch {}, model chunk {} -> {} (stage {} -> {}): {}", facts(message.payload).word,
+                                 message.microbatch, message.maker, crossing.user, from, to, what));
   };
   const auto sends = traffic.sends.extract(message), receives = traffic.receives.extract(message);
   if (sends.empty() || sends.mapped().size() != 1 || sends.mapped()[0].stage != from)
     complain("must be sent once");
-  else if (sends.mapped()[0].group <= places.of(act, message.microbatch, message.maker))
+  else if (sends.mapped()[0].group <= passes.of(crossing.act, message.microbatch, message.maker))
     complain("is sent before it is made");
   if (receives.empty() || receives.mapped().size() != 1 || receives.mapped()[0].stage != to)
     complain("must be received once");
-  else if (receives.mapped()[0].group > places.of(act, message.microbatch, user))
+  else if (receives.mapped()[0].group > passes.of(crossing.act, message.microbatch, crossing.user))
     complain("is received after it is needed");
 }
 
-void check_messages(const Schedule& schedule, const Messages& messages, const Places& places, Report& report) {
+void check_messages(const Schedule& schedule, const Messages& messages, const PassIndex& passes, Report& report) {
   Traffic traffic = traffic_of(schedule, messages, report);
   for (std::size_t channel = 0; channel < messages.channels.size(); ++channel)
     if (traffic.sent[channel] != traffic.received[channel]) {
       const auto& [sender, receiver, payload] = messages.channels[channel];
-      report.push_back(
-          fmt::format("channel {} -> {} ({}): sends and receives differ in number or order", sender, receiver, word(payload)));
+      report.push_back(fmt::format("channel {} -> {} ({}): sends and receives differ in number or order", sender, receiver,
+                                   facts(payload).word));
     }
   for (int model = 0; schedule.stages > 1 && model + 1 < schedule.stages * schedule.chunks; ++model)
     for (int i = 0; i < schedule.microbatches; ++i) {
-      check_crossing(schedule, places, traffic, {Payload::activation, i, model}, model + 1, report);
-      check_crossing(schedule, places, traffic, {Payload::gradient, i, model + 1}, model, report);
+      check_crossing(schedule, passes, traffic, {{Payload::activation, i, model}, Act::forward, model + 1}, report);
+      check_crossing(schedule, passes, traffic, {{Payload::gradient, i, model + 1}, Act::backward, model}, report);
     }
   for (const auto* left : {&traffic.sends, &traffic.receives})
     for (const auto& [message, posted] : *left)
       report.push_back(fmt::format("stage {}, group {}: {} of microbatch {} that nobody needs", posted[0].stage, posted[0].group,
-                                   word(message.payload), message.microbatch));
+                                   facts(message.payload).word, message.microbatch));
 }
 
 constexpr int nowhere = 1 << 30;
@@ -211,13 +214,13 @@ std::string deadlock(const Messages& messages) {
 
 std::vector<std::string> violations(const Schedule& schedule, const Messages& messages) {
   Report report;
-  const Places places(schedule, report);
-  check_passes(schedule, places, report);
+  const PassIndex passes(schedule, report);
+  check_passes(schedule, passes, report);
   check_steps(schedule, report);
   for (int stage = 0; stage < schedule.stages; ++stage)
     if (messages.before.at(stage).size() != schedule.actions[stage].size() + 1)
       report.push_back(fmt::format("stage {}: a group before each action and one at the end are needed", stage));
-  check_messages(schedule, messages, places, report);
+  check_messages(schedule, messages, passes, report);
   if (const std::string waits = deadlock(messages); !waits.empty()) report.push_back(waits);
   return report;
 }

@@ -45,7 +45,7 @@ Actions turns(const Shape& shape, Act act) {
   for (int first = 0, end = 0; first < shape.microbatches; first = end) {
     end = shape.microbatches - first < 2 * shape.stages ? shape.microbatches : first + shape.stages;
     for (int turn = 0; turn < shape.chunks; ++turn)
-      for (int i = first; i < end; ++i) passes.push_back({act, i, act == Act::forward ? turn : shape.chunks - 1 - turn});
+      for (int i = first; i < end; ++i) passes.push_back({act, i, facts(act).flow > 0 ? turn : shape.chunks - 1 - turn});
   }
   return passes;
 }

@@ -7,18 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "schedule/action.h"
+
 namespace trireme::schedule {
 
 enum class Kind { gpipe, one_f_one_b, interleaved };
-
-enum class Act { forward, backward, optimizer_step };
-
-struct Action {
-  Act act;
-  int microbatch = 0;  // 0 .. m-1; 0 for optimizer_step
-  int chunk = 0;       // 0 .. v-1 of this stage; model chunk = chunk * p + stage
-  bool operator==(const Action&) const = default;
-};
 
 struct Schedule {
   Kind kind;
@@ -33,7 +26,7 @@ std::string name_of(Kind kind);
 /// All names, in the order of the table, separated by ", ": for messages.
 std::string kind_names();
 
-/// Place of a stage's chunk among the p v chunks of the model, first layers first.
+/// The number of a stage's chunk among the p v chunks of the model, first layers first.
 constexpr int model_chunk(int stages, int stage, int chunk) { return chunk * stages + stage; }
 
 /// Pure. p, m >= 1; v = 1 for gpipe (section 2.2.1, figure 3) and 1f1b (figure 4 top); v >= 2 and p >= 2 for interleaved

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <string>
 
 #include "base/error.h"
 
@@ -11,40 +10,50 @@ namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
 
-/// End of each pass that has run, by direction, model chunk and microbatch.
+/// End of each pass that has run, by kind, model chunk and microbatch.
 class Ends {
  public:
-  explicit Ends(const Schedule& schedule)
+  Ends(const Schedule& schedule, const Costs& costs)
       : schedule_(schedule),
-        last_(schedule.stages * schedule.chunks - 1),
-        ends_(2ul * (last_ + 1) * schedule.microbatches, never) {}
+        costs_(costs),
+        ends_(all_acts().size() * schedule.stages * schedule.chunks * schedule.microbatches, never) {}
 
   double& of(Act act, int model, int microbatch) {
-    return ends_[(2ul * model + (act == Act::forward ? 0 : 1)) * schedule_.microbatches + microbatch];
+    const std::size_t passes = static_cast<std::size_t>(act) * schedule_.stages * schedule_.chunks + model;
+    return ends_[passes * schedule_.microbatches + microbatch];
   }
 
   /// When what `action` of `stage` needs is there; `never` if it has not run yet.
   double ready(int stage, const Action& action) {
-    if (action.act == Act::optimizer_step) return 0;
-    const int model = model_chunk(schedule_.stages, stage, action.chunk), i = action.microbatch;
-    if (action.act == Act::forward) return model == 0 ? 0 : of(Act::forward, model - 1, i);
-    return model == last_ ? of(Act::forward, model, i) : std::max(of(Act::forward, model, i), of(Act::backward, model + 1, i));
+    double time = 0;
+    if (const auto before = facts(action.act).after)
+      time = of(*before, model_chunk(schedule_.stages, stage, action.chunk), action.microbatch);
+    if (const auto from = giver(schedule_, stage, action)) {
+      const auto channel = channel_from_giver(schedule_, stage, action);
+      const double made = sent(*facts(action.act).needs, *from, action.microbatch);
+      time = std::max(time, made + (channel ? costs_.latency(*channel) : 0));
+    }
+    return time;
   }
 
  private:
+  /// When model chunk `model` has made its payload, whichever kind of pass makes it.
+  double sent(Payload payload, int model, int microbatch) {
+    double time = never;
+    for (const ActFacts& act : all_acts())
+      if (act.sends == payload) time = std::min(time, of(act.act, model, microbatch));
+    return time;
+  }
+
   const Schedule& schedule_;
-  int last_;  // model chunk
+  const Costs& costs_;
   std::vector<double> ends_;
 };
 
-double work_seconds(const Schedule& schedule, double forward_seconds, double backward_seconds) {
-  return schedule.microbatches * schedule.chunks * (forward_seconds + backward_seconds);
-}
-
 }  // namespace
 
-Timing simulate(const Schedule& schedule, double forward_seconds, double backward_seconds) {
-  Ends ends(schedule);
+Timing simulate(const Schedule& schedule, const Costs& costs) {
+  Ends ends(schedule, costs);
   Timing timing{std::vector<std::vector<Span>>(schedule.stages), 0};
   std::vector<double> free(schedule.stages, 0.0);  // when each stage has ended its last action
   const auto run_next = [&](int stage) {
@@ -54,11 +63,10 @@ Timing simulate(const Schedule& schedule, double forward_seconds, double backwar
     const Action& action = actions[spans.size()];
     const double ready = ends.ready(stage, action);
     if (ready == never) return false;
-    const double seconds = action.act == Act::forward ? forward_seconds : action.act == Act::backward ? backward_seconds : 0;
     const double begin = std::max(free[stage], ready);
-    spans.push_back({begin, begin + seconds});
-    free[stage] = begin + seconds;
-    if (action.act != Act::optimizer_step)
+    free[stage] = begin + costs.seconds(stage, action);
+    spans.push_back({begin, free[stage]});
+    if (facts(action.act).is_pass)
       ends.of(action.act, model_chunk(schedule.stages, stage, action.chunk), action.microbatch) = free[stage];
     return true;
   };
@@ -74,8 +82,11 @@ Timing simulate(const Schedule& schedule, double forward_seconds, double backwar
   return timing;
 }
 
-double bubble(const Schedule& schedule, const Timing& timing, double forward_seconds, double backward_seconds) {
-  const double work = work_seconds(schedule, forward_seconds, backward_seconds);
+double bubble(const Timing& timing) {
+  double work = 0;
+  for (const auto& spans : timing.spans)
+    for (const Span& span : spans) work += span.end - span.begin;
+  work /= static_cast<double>(timing.spans.size());
   return (timing.seconds - work) / work;
 }
 
@@ -88,7 +99,8 @@ std::vector<int> peak_activations(const Schedule& schedule) {
   for (const auto& actions : schedule.actions) {
     int alive = 0, peak = 0;
     for (const Action& action : actions) {
-      alive += action.act == Act::forward ? 1 : action.act == Act::backward ? -1 : 0;
+      if (facts(action.act).takes_activation) ++alive;
+      if (facts(action.act).frees_activation) --alive;
       peak = std::max(peak, alive);
     }
     peaks.push_back(peak);

@@ -1,8 +1,10 @@
-// When a schedule's actions run if stages are equal and messages cost nothing: its bubble and its memory.
+// When a schedule's actions run, given what each of them and each message takes: the bubble, and what memory holds.
 #pragma once
 
+#include <functional>
 #include <vector>
 
+#include "schedule/channel.h"
 #include "schedule/schedule.h"
 
 namespace trireme::schedule {
@@ -16,14 +18,22 @@ struct Timing {
   double seconds;                        // of the step: until the last stage has ended
 };
 
-/// Each stage runs its list in order, an action as soon as what it needs is there. `forward_seconds`, `backward_seconds`: of one
-/// microbatch through one chunk; the optimizer step takes no time. Fails (base::Error) for a schedule that never ends.
-Timing simulate(const Schedule& schedule, double forward_seconds, double backward_seconds);
+/// What time the parts of a step take, in seconds. As it stands, stages are equal, messages take no time, and the unit is a
+/// forward pass: facts(act).units.
+struct Costs {
+  std::function<double(int stage, const Action&)> seconds = [](int, const Action& action) { return facts(action.act).units; };
+  std::function<double(const Channel&)> latency = [](const Channel&) { return 0.0; };  // from the sender's end to the receiver
+};
 
-/// Time of a step beyond that of its work, as a share of the work (section 2.2.1: t_pb / t_id).
-double bubble(const Schedule& schedule, const Timing& timing, double forward_seconds, double backward_seconds);
+/// Each stage runs its list in order, an action as soon as what it needs is there; a send does not keep its stage. Fails
+/// (base::Error) for a schedule that never ends.
+Timing simulate(const Schedule& schedule, const Costs& costs = {});
 
-/// The same by formula: (p - 1) / (v m) (section 2.2).
+/// Time of a step beyond that of its work, as a share of the work (section 2.2.1: t_pb / t_id). The work is the time in a stage's
+/// actions, in the mean over the stages.
+double bubble(const Timing& timing);
+
+/// The same by formula, for equal stages: (p - 1) / (v m) (section 2.2).
 double bubble_formula(const Schedule& schedule);
 
 /// Per stage: the most activations alive at once, each of one microbatch and one chunk, from forward to backward.

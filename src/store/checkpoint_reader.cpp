@@ -97,7 +97,7 @@ CheckpointReader::CheckpointReader(const std::string& step_folder) : folder_(ste
   for (std::size_t f = 0; f < manifest_.files.size(); ++f)
     for (std::size_t s = 0; s < manifest_.files[f].slices.size(); ++s) {
       const SliceRecord& slice = manifest_.files[f].slices[s];
-      places_[{slice.quantity, slice.name}].push_back({f, s});
+      slices_[{slice.quantity, slice.name}].push_back({f, s});
     }
 }
 
@@ -130,10 +130,10 @@ const Hdf5File& CheckpointReader::opened(std::size_t file) const {
 
 void CheckpointReader::read(const TensorPart& part) const {
   const std::string dataset = group_of(part.quantity) + "/" + part.name;
-  const auto places = places_.find({part.quantity, part.name});
-  if (places == places_.end()) throw base::Error(base::Exit::mismatch, fmt::format("{}: holds no {}", folder_, dataset));
+  const auto slices = slices_.find({part.quantity, part.name});
+  if (slices == slices_.end()) throw base::Error(base::Exit::mismatch, fmt::format("{}: holds no {}", folder_, dataset));
   const std::lock_guard lock(mutex_);
-  for (const auto& [file, number] : places->second) {
+  for (const auto& [file, number] : slices->second) {
     const SliceRecord& slice = manifest_.files[file].slices[number];
     if (slice.shape != part.shape || !inside(part.box(), part.shape))
       throw base::Error(base::Exit::mismatch,

@@ -32,14 +32,14 @@ class CheckpointReader {
   void read(const TensorPart& part) const;
 
  private:
-  struct Place {
+  struct SliceIndex {
     std::size_t file, slice;
   };
   const Hdf5File& opened(std::size_t file) const;
 
   std::string folder_;
   Manifest manifest_;
-  std::map<std::pair<Quantity, std::string>, std::vector<Place>> places_;
+  std::map<std::pair<Quantity, std::string>, std::vector<SliceIndex>> slices_;
   mutable std::mutex mutex_;
   mutable std::map<std::size_t, Hdf5File> open_;
 };

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace trireme::command {
+namespace trireme::view {
 namespace {
 
 std::ptrdiff_t count(const std::vector<Check>& checks, Verdict verdict) {
@@ -93,4 +93,4 @@ std::string junit_xml(const std::vector<Check>& checks, const std::string& suite
   return text + "</testsuite>\n";
 }
 
-}  // namespace trireme::command
+}  // namespace trireme::view

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace trireme::command {
+namespace trireme::view {
 
 enum class Verdict { pass, fail, skipped };
 
@@ -29,4 +29,4 @@ std::string junit_xml(const std::vector<Check>& checks, const std::string& suite
 
 bool any_failed(const std::vector<Check>& checks);
 
-}  // namespace trireme::command
+}  // namespace trireme::view

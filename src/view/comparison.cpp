@@ -16,7 +16,7 @@
 #include "config/problems.h"
 #include "config/toml_file.h"
 
-namespace trireme::command {
+namespace trireme::view {
 namespace {
 
 namespace fs = std::filesystem;
@@ -63,7 +63,7 @@ Header parse_header(std::string_view line, const std::string& place, const std::
 Tolerance parse_section(const config::Section& section, const std::string& path, config::Problems& problems) {
   Tolerance tolerance{section.name, {}, {}, ""};
   const auto wrong = [&](int line, const std::string& message) {
-    problems.add(config::Place{.origin = fmt::format("{}:{}", path, line), .line = line}, message, "");
+    problems.add(config::Location{.origin = fmt::format("{}:{}", path, line), .line = line}, message, "");
   };
   const auto limit = [&](const config::Entry& entry) -> std::optional<double> {
     std::optional<double> value;
@@ -227,30 +227,33 @@ Check compare_series(const Series& reference, const Series& ours, const Toleranc
   return check;
 }
 
-std::vector<Check> compare_paths(const std::string& a, const std::string& b, const std::string& tolerance_path) {
+ComparedFiles find_compared(const std::string& a, const std::string& b, const std::string& tolerance) {
   Side reference = find_side(a), ours = find_side(b);
   if (ours.reference && !reference.reference) std::swap(reference, ours);
-  const fs::path folder = fs::path(reference.csv).parent_path();
-  std::string limits = tolerance_path;
-  if (limits.empty() && reference.reference && fs::exists(folder / "tolerance.toml"))
-    limits = (folder / "tolerance.toml").string();
+  const fs::path limits = fs::path(reference.csv).parent_path() / "tolerance.toml";
+  const bool has_limits = tolerance.empty() && reference.reference && fs::exists(limits);
+  return {reference.csv, ours.csv, has_limits ? limits.string() : tolerance, ours.name};
+}
+
+std::vector<Check> compare_files(const ComparedFiles& files) {
+  const auto& [reference, ours, limits, subject] = files;
   const auto tolerances = limits.empty() ? exact_tolerance() : parse_tolerance(base::read_file(limits), limits);
-  const Metrics expected = parse_metrics(base::read_file(reference.csv), reference.csv, tolerances);
-  const Metrics values = parse_metrics(base::read_file(ours.csv), ours.csv, tolerances);
+  const Metrics expected = parse_metrics(base::read_file(reference), reference, tolerances);
+  const Metrics values = parse_metrics(base::read_file(ours), ours, tolerances);
   std::vector<Check> checks;
   for (const Tolerance& tolerance : tolerances) {
     const Series &left = expected.at(tolerance.quantity), &right = values.at(tolerance.quantity);
     if (left.empty() && right.empty() && limits.empty()) continue;  // nobody asked for it by name
-    Check check = compare_series(left, right, tolerance, ours.name);
+    Check check = compare_series(left, right, tolerance, subject);
     const std::string other = fmt::format("reference_{}.csv", tolerance.quantity);
-    if (left.empty() && right.empty() && fs::exists(folder / other)) {
+    if (left.empty() && right.empty() && fs::exists(fs::path(reference).parent_path() / other)) {
       check.verdict = Verdict::skipped;
       check.failure = fmt::format("{} is no metric of a run; make test holds it", other);
     }
     checks.push_back(check);
   }
-  if (checks.empty()) base::refuse("{}, {}: nothing to compare", reference.csv, ours.csv);
+  if (checks.empty()) base::refuse("{}, {}: nothing to compare", reference, ours);
   return checks;
 }
 
-}  // namespace trireme::command
+}  // namespace trireme::view

@@ -1,4 +1,4 @@
-// Metrics against a reference, quantity by quantity and step by step. Pure but for `compare_paths`.
+// Metrics against a reference, quantity by quantity and step by step. Pure but for the last two.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include "view/checks.h"
 
-namespace trireme::command {
+namespace trireme::view {
 
 /// How far a quantity may be from its reference: |difference| <= absolute, or <= relative |reference|. With neither: equal.
 struct Tolerance {
@@ -36,9 +36,19 @@ Metrics parse_metrics(const std::string& text, const std::string& path, const st
 /// has. Without any value on both sides it fails.
 Check compare_series(const Series& reference, const Series& ours, const Tolerance& tolerance, const std::string& subject);
 
-/// `a` and `b`: a run's folder (metrics.csv), a reference's folder (reference.csv), or a .csv file. The one that is a reference
-/// is it; otherwise `a` is. An empty `tolerance_path` means the reference folder's tolerance.toml, or equality without one.
-/// Throws base::Error(bad_input) when something is not there or malformed.
-std::vector<Check> compare_paths(const std::string& a, const std::string& b, const std::string& tolerance_path);
+/// What a comparison reads, and whom its verdicts are about.
+struct ComparedFiles {
+  std::string reference, ours;  // .csv
+  std::string tolerance;        // empty: equality
+  std::string subject;          // the name of ours
+};
 
-}  // namespace trireme::command
+/// `a` and `b`: a run's folder (metrics.csv), a reference's folder (reference.csv), or a .csv file. The one that is a reference
+/// is it; otherwise `a` is. An empty `tolerance` means the reference folder's tolerance.toml, or equality without one.
+/// Throws base::Error(bad_input) when something is not there.
+ComparedFiles find_compared(const std::string& a, const std::string& b, const std::string& tolerance);
+
+/// A check a quantity. Throws base::Error(bad_input) when a file is malformed.
+std::vector<Check> compare_files(const ComparedFiles& files);
+
+}  // namespace trireme::view

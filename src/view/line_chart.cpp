@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "view/svg.h"
 
-namespace trireme::command {
+namespace trireme::view {
 namespace {
 
 constexpr double width = 860, height = 420, left = 78, right = 20, digit_width = 7.3, top = 50, bottom = 50;  // pixels
@@ -53,8 +53,8 @@ class Drawing {
   }
 
   std::string text() {
-    out_ = base::svg_head(width, height);
-    out_ += fmt::format("<text x=\"{}\" y=\"20\" font-size=\"14\">{}</text>\n", left, base::xml_text(chart_.title));
+    out_ = svg_head(width, height);
+    out_ += fmt::format("<text x=\"{}\" y=\"20\" font-size=\"14\">{}</text>\n", left, xml_text(chart_.title));
     axes();
     for (std::size_t k = 0; k < chart_.curves.size(); ++k) draw(k);
     return out_ + "</svg>\n";
@@ -68,9 +68,9 @@ class Drawing {
   /// Values of the y axis; logarithmic: 1, 2 and 5 in each power of ten, or the powers alone where there are many, or round
   /// numbers where all lie in a part of one power.
   std::vector<double> y_ticks() const {
-    if (!chart_.logarithmic) return base::round_ticks(y_.low, y_.high, 6);
+    if (!chart_.logarithmic) return round_ticks(y_.low, y_.high, 6);
     const double decades = y_.high - y_.low;
-    if (decades < 0.7) return base::round_ticks(std::pow(10, y_.low), std::pow(10, y_.high), 5);
+    if (decades < 0.7) return round_ticks(std::pow(10, y_.low), std::pow(10, y_.high), 5);
     std::vector<double> ticks;
     const double apart = std::ceil(decades / 8);
     for (double power = std::floor(y_.low); power <= y_.high; power += apart)
@@ -85,7 +85,7 @@ class Drawing {
       out_ += fmt::format(
           "<path d=\"M{0} {1:.2f}H{2}\" stroke=\"#e3e3e3\"/><text x=\"{3}\" y=\"{4:.2f}\" text-anchor=\"end\">{5:.6g}</text>\n",
           left, y(scaled(tick)), width - right, left - 6, y(scaled(tick)) + 4, tick);
-    for (const double tick : base::round_ticks(x_.low, x_.high, 8, 1)) {
+    for (const double tick : round_ticks(x_.low, x_.high, 8, 1)) {
       const std::string label = fmt::format("{:.10g}", tick);
       const double inside = width - 4 - digit_width / 2 * static_cast<double>(label.size());  // the last one stays in the picture
       out_ += fmt::format(
@@ -95,9 +95,9 @@ class Drawing {
     out_ += fmt::format("<path d=\"M{0} {1}V{2}H{3}\" fill=\"none\" stroke=\"#333333\"/>\n", left, top, height - bottom,
                         width - right);
     out_ += fmt::format("<text x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", (left + width - right) / 2, height - 12,
-                        base::xml_text(chart_.x_label));
+                        xml_text(chart_.x_label));
     out_ += fmt::format("<text transform=\"translate(16 {:.0f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-                        (top + height - bottom) / 2, base::xml_text(chart_.y_label + (chart_.logarithmic ? ", log scale" : "")));
+                        (top + height - bottom) / 2, xml_text(chart_.y_label + (chart_.logarithmic ? ", log scale" : "")));
   }
 
   /// A line through the points, interrupted at gaps; a point without neighbours is a dot.
@@ -134,7 +134,7 @@ class Drawing {
   void legend(const char* colour, const std::string& name) {
     out_ += fmt::format(
         "<path d=\"M{:.0f} 36h24\" stroke=\"{}\" stroke-width=\"3\"/><text x=\"{:.0f}\" y=\"40\" text-anchor=\"end\">{}</text>\n",
-        legend_ - 24, colour, legend_ - 32, base::xml_text(name));
+        legend_ - 24, colour, legend_ - 32, xml_text(name));
     legend_ -= 56 + 7.3 * static_cast<double>(name.size());
   }
 
@@ -168,4 +168,4 @@ bool has_points(const Chart& chart) {
 
 std::string line_chart(const Chart& chart) { return Drawing(chart).text(); }
 
-}  // namespace trireme::command
+}  // namespace trireme::view

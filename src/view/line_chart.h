@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace trireme::command {
+namespace trireme::view {
 
 struct Point {
   double x, y;
@@ -32,4 +32,4 @@ bool has_points(const Chart& chart);
 /// Each the mean of the points around it, n / 20 on either side (fewer at the ends, the same on both); gaps are left out.
 std::vector<Point> running_means(const std::vector<Point>& points);
 
-}  // namespace trireme::command
+}  // namespace trireme::view

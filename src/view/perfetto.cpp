@@ -4,13 +4,13 @@
 #include <map>
 #include <tuple>
 
+#include "view/trace_kinds.h"
 #include "view/trace_pictures.h"
 
-namespace trireme::command {
+namespace trireme::view {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using grid::Work;
 using store::Trace;
 using store::TraceEvent;
 
@@ -20,8 +20,7 @@ double microseconds(double seconds) { return seconds * 1e6; }
 
 /// "F3", "B3": what fits into a narrow slice; else the kind's name.
 std::string slice_name(const TraceEvent& event) {
-  if (event.kind == kind_of(Work::forward)) return "F" + std::to_string(event.subject.microbatch);
-  if (event.kind == kind_of(Work::backward)) return "B" + std::to_string(event.subject.microbatch);
+  if (is_pass(event.kind)) return std::string(facts(*act_of(event.kind)).symbol) + std::to_string(event.subject.microbatch);
   return std::string(grid::name_of_kind(event.kind));
 }
 
@@ -57,17 +56,17 @@ void name_process(Json& events, const Trace& trace, std::size_t rank) {
 
 /// One pass: kind, microbatch, model chunk, tensor and data coordinate.
 using PassName = std::tuple<int, int, int, int, int>;
-struct PassPlace {
+struct PassOfRank {
   const TraceEvent* event;
   std::size_t rank;
 };
 
-std::map<PassName, PassPlace> passes_of(const Trace& trace) {
-  std::map<PassName, PassPlace> passes;
+std::map<PassName, PassOfRank> passes_of(const Trace& trace) {
+  std::map<PassName, PassOfRank> passes;
   for (std::size_t rank = 0; rank < trace.ranks.size(); ++rank) {
     const auto& [tensor, data, pipeline] = trace.ranks[rank].at;
     for (const TraceEvent& event : trace.ranks[rank].events)
-      if (event.kind == kind_of(Work::forward) || event.kind == kind_of(Work::backward))
+      if (is_pass(event.kind))
         passes[{event.kind, event.subject.microbatch, event.subject.chunk * trace.shape.pipeline + pipeline, tensor, data}] = {
             &event, rank};
   }
@@ -75,7 +74,7 @@ std::map<PassName, PassPlace> passes_of(const Trace& trace) {
 }
 
 /// An arrow binds to the slice around its time stamp, so its ends lie a little inside.
-Json flow(const char* phase, std::size_t id, const PassPlace& at, double share) {
+Json flow(const char* phase, std::size_t id, const PassOfRank& at, double share) {
   const double time = at.event->begin + share * (at.event->end - at.event->begin);
   return {{"ph", phase},          {"id", id},        {"pid", at.rank},
           {"tid", work_thread},   {"bp", "e"},       {"ts", microseconds(time)},
@@ -87,7 +86,7 @@ void add_flows(Json& events, const Trace& trace) {
   std::size_t id = 0;
   for (const auto& [name, sender] : passes) {
     auto next = name;
-    std::get<2>(next) += std::get<0>(name) == kind_of(Work::forward) ? 1 : -1;
+    std::get<2>(next) += facts(*act_of(std::get<0>(name))).flow;
     const auto receiver = passes.find(next);
     if (receiver == passes.end() || receiver->second.rank == sender.rank) continue;
     events.push_back(flow("s", ++id, sender, 0.99));
@@ -117,4 +116,4 @@ std::string perfetto_json(const Trace& trace) {
          "\n";
 }
 
-}  // namespace trireme::command
+}  // namespace trireme::view

@@ -1,22 +1,40 @@
 #include "view/schedule_text.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
 
-namespace trireme::schedule {
+namespace trireme::view {
+
+using schedule::Action;
+using schedule::facts;
+using schedule::Schedule;
+using schedule::Span;
+using schedule::Timing;
+
 namespace {
+
+constexpr double widest_picture = 400;  // columns
 
 /// The character of a pass in the picture.
 char mark(const Action& action) {
-  return static_cast<char>(action.act == Act::forward ? '0' + action.microbatch % 10 : 'a' + action.microbatch % 26);
+  const std::string_view marks = facts(action.act).marks;
+  return marks[static_cast<std::size_t>(action.microbatch) % marks.size()];
 }
 
 double busy_share(const std::vector<Span>& spans, double seconds) {
   double busy = 0;
   for (const Span& span : spans) busy += span.end - span.begin;
   return busy / seconds;
+}
+
+/// Messages of a step: each is one send.
+std::int64_t count_sends(const schedule::Messages& messages) {
+  std::int64_t sends = 0;
+  for (const auto& groups : messages.before)
+    for (const auto& group : groups)
+      for (const auto& transfer : group) sends += transfer.is_send;
+  return sends;
 }
 
 }  // namespace
@@ -41,11 +59,9 @@ std::string listing(const Schedule& schedule) {
   for (int stage = 0; stage < schedule.stages; ++stage) {
     text += fmt::format("stage {}:", stage);
     for (const Action& action : schedule.actions[stage]) {
-      if (action.act == Act::optimizer_step) {
-        text += " step";
-        continue;
-      }
-      text += fmt::format(" {}{}", action.act == Act::forward ? 'F' : 'B', action.microbatch);
+      text += fmt::format(" {}", facts(action.act).symbol);
+      if (!facts(action.act).is_pass) continue;
+      text += fmt::format("{}", action.microbatch);
       if (schedule.chunks > 1) text += fmt::format(".{}", action.chunk);
     }
     text += '\n';
@@ -53,4 +69,21 @@ std::string listing(const Schedule& schedule) {
   return text;
 }
 
-}  // namespace trireme::schedule
+std::string schedule_report(const Schedule& schedule, const schedule::Messages& messages, const Timing& timing, bool list) {
+  std::string text = fmt::format("{}: p = {} stages, v = {}, m = {} microbatches\n", name_of(schedule.kind), schedule.stages,
+                                 schedule.chunks, schedule.microbatches);
+  text += fmt::format("digits are forward passes, letters backward passes, {} times as long\n",
+                      facts(schedule::Act::backward).units / facts(schedule::Act::forward).units);
+  text += timing.seconds <= widest_picture
+              ? picture(schedule, timing)
+              : fmt::format("(a picture of {} columns, too wide: --svg FILE draws it)\n", timing.seconds);
+  if (list) text += listing(schedule);
+  text += fmt::format("bubble            {:.4f} of the work simulated, {:.4f} by the formula (p-1)/(v m)\n", bubble(timing),
+                      bubble_formula(schedule));
+  text += fmt::format("peak activations  {} by stage, each of one microbatch and chunk\n",
+                      fmt::join(peak_activations(schedule), " "));
+  text += fmt::format("messages          {} a step on {} channels\n", count_sends(messages), messages.channels.size());
+  return text + "proven            every pass once, messages in order, no deadlock\n";
+}
+
+}  // namespace trireme::view

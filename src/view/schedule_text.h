@@ -1,18 +1,23 @@
-// A schedule for people: as a picture of characters, as lists (timeline.h draws it).
+// A schedule for people: as a picture of characters, as lists (timeline.h draws it), as the report of `trireme schedule`.
 #pragma once
 
 #include <string>
 
+#include "schedule/messages.h"
 #include "schedule/timing.h"
 
-namespace trireme::schedule {
+namespace trireme::view {
 
-/// A line a stage, a column a unit of time, a forward pass one unit and a backward pass two: digits are forward passes
-/// (microbatch mod 10), letters backward passes (a = microbatch 0, mod 26), dots idle. `simulate(schedule, 1, 2)` gives the
-/// timing.
-std::string picture(const Schedule& schedule, const Timing& timing);
+/// A line a stage, a column a unit of time: the pass's mark (schedule/action.h: digits are forward passes, small letters backward
+/// passes), dots idle. For a timing in whole units, as `simulate(schedule)` gives it.
+std::string picture(const schedule::Schedule& schedule, const schedule::Timing& timing);
 
 /// A line a stage: "stage 0: F0 F1 B0 ... step"; with several chunks "F0.1" is microbatch 0 through chunk 1.
-std::string listing(const Schedule& schedule);
+std::string listing(const schedule::Schedule& schedule);
 
-}  // namespace trireme::schedule
+/// Picture, bubble, activations and messages of a schedule that the proofs have passed; the listing too where it is asked for.
+/// `timing` as for `picture`.
+std::string schedule_report(const schedule::Schedule& schedule, const schedule::Messages& messages,
+                            const schedule::Timing& timing, bool list);
+
+}  // namespace trireme::view

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace trireme::base {
+namespace trireme::view {
 
 std::string xml_text(std::string_view text) {
   std::string out;
@@ -46,4 +46,4 @@ std::vector<double> round_ticks(double low, double high, int wanted, double clos
   return ticks;
 }
 
-}  // namespace trireme::base
+}  // namespace trireme::view

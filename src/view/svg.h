@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace trireme::base {
+namespace trireme::view {
 
 /// Text as it may stand in XML, also in an attribute.
 std::string xml_text(std::string_view text);
@@ -17,4 +17,4 @@ std::string svg_head(double width, double height);
 /// about `wanted` of them.
 std::vector<double> round_ticks(double low, double high, int wanted, double closest = 0);
 
-}  // namespace trireme::base
+}  // namespace trireme::view

@@ -6,7 +6,7 @@
 
 #include "schedule/timing.h"
 
-namespace trireme::schedule {
+namespace trireme::view {
 
 enum class Tint { forward, backward, weight_gradient, wait, collective, optimizer, data, evaluation, output, checkpoint };
 
@@ -14,26 +14,30 @@ struct Box {
   double begin = 0, end = 0;  // in the timeline's unit
   Tint tint = Tint::wait;
   bool light = false;   // a chunk after the first: all of them share a shade
-  bool inside = false;  // lies in another box: drawn as a thin strip at the foot of the row
+  bool inside = false;  // lies in another box: drawn as a thin strip at the foot of the lane
   int number = -1;      // of the microbatch, written where it fits; -1: none
   std::string title;    // shown where the mouse rests
 };
 
-struct Row {
+/// What one stage or one rank does.
+struct Lane {
   std::string label;
   std::vector<Box> boxes;
 };
 
 struct Timeline {
   std::string title, unit;  // of time, e.g. "ms"
-  std::vector<Row> rows;
+  std::vector<Lane> lanes;
 };
 
-/// One SVG file that needs nothing else, as wide as its numbers need: a row each, time to the right from 0, white where nothing
-/// is. Tints differ in lightness too, for eyes that tell colours apart badly.
+/// One SVG file that needs nothing else, as wide as its numbers need: lanes below each other, time to the right from 0, white
+/// where nothing is. Tints differ in lightness too, for eyes that tell colours apart badly.
 std::string svg(const Timeline& timeline);
 
-/// A row a stage; its passes are the boxes.
-Timeline timeline(const Schedule& schedule, const Timing& timing, const std::string& unit);
+/// The colour of an action.
+Tint tint_of(schedule::Act act);
 
-}  // namespace trireme::schedule
+/// A lane a stage; its passes are the boxes.
+Timeline timeline(const schedule::Schedule& schedule, const schedule::Timing& timing, const std::string& unit);
+
+}  // namespace trireme::view

@@ -5,42 +5,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "view/trace_kinds.h"
 #include "view/trace_summary.h"
 
-namespace trireme::command {
+namespace trireme::view {
 namespace {
 
-using grid::Work;
-using schedule::Tint;
 using store::RankTrace;
 using store::Trace;
 using store::TraceEvent;
 
-Tint tint_of(int kind) {
-  if (grid::is_wait(kind)) return grid::name_of_kind(kind).starts_with("pp_") ? Tint::wait : Tint::collective;
-  switch (static_cast<Work>(kind)) {
-    case Work::forward:
-      return Tint::forward;
-    case Work::backward:
-      return Tint::backward;
-    case Work::optimizer_step:
-      return Tint::optimizer;
-    case Work::data:
-      return Tint::data;
-    case Work::evaluation:
-      return Tint::evaluation;
-    case Work::output:
-      return Tint::output;
-    case Work::checkpoint:
-      return Tint::checkpoint;
-  }
-  return Tint::output;
-}
-
-/// Whether a pass: something with a microbatch that takes its time.
-bool is_pass(int kind) {
-  return kind == kind_of(Work::forward) || kind == kind_of(Work::backward) || kind == kind_of(Work::evaluation);
-}
+/// Whether its box shows the number of a microbatch: passes, those of an evaluation too.
+bool is_numbered(int kind) { return is_pass(kind) || kind == kind_of(grid::Work::evaluation); }
 
 std::string title_of(const TraceEvent& event) {
   const auto& [microbatch, chunk, peer] = event.subject;
@@ -53,10 +29,9 @@ std::string title_of(const TraceEvent& event) {
 }
 
 char mark(const TraceEvent& event) {
-  const int microbatch = event.subject.microbatch;
-  if (event.kind == kind_of(Work::forward)) return static_cast<char>('0' + microbatch % 10);
-  if (event.kind == kind_of(Work::backward)) return static_cast<char>('a' + microbatch % 26);
-  return '*';
+  if (!is_pass(event.kind)) return '*';
+  const std::string_view marks = facts(*act_of(event.kind)).marks;
+  return marks[static_cast<std::size_t>(event.subject.microbatch) % marks.size()];
 }
 
 /// One line; `column`: seconds.
@@ -89,19 +64,19 @@ std::string rank_label(const Trace& trace, std::size_t rank) {
   return fmt::format("rank {} pp{} tp{} dp{}", rank, at.pipeline, at.tensor, at.data);
 }
 
-schedule::Timeline timeline_of(const Trace& trace) {
-  schedule::Timeline timeline{layout_line(trace), "ms", {}};
+Timeline timeline_of(const Trace& trace) {
+  Timeline timeline{layout_line(trace), "ms", {}};
   for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
-    schedule::Row row{rank_label(trace, r), {}};
+    Lane lane{rank_label(trace, r), {}};
     const std::vector<TraceEvent>& events = trace.ranks[r].events;
     const std::vector<int> outer = store::enclosing(events);
     for (std::size_t k = 0; k < events.size(); ++k) {
       const TraceEvent& event = events[k];
-      row.boxes.push_back({event.begin * 1e3, event.end * 1e3, tint_of(event.kind),
-                           event.subject.chunk > 0 && is_pass(event.kind), outer[k] >= 0,
-                           is_pass(event.kind) ? event.subject.microbatch : -1, title_of(event)});
+      lane.boxes.push_back({event.begin * 1e3, event.end * 1e3, tint_of(event.kind),
+                            event.subject.chunk > 0 && is_numbered(event.kind), outer[k] >= 0,
+                            is_numbered(event.kind) ? event.subject.microbatch : -1, title_of(event)});
     }
-    timeline.rows.push_back(std::move(row));
+    timeline.lanes.push_back(std::move(lane));
   }
   return timeline;
 }
@@ -122,4 +97,4 @@ std::string ascii_picture(const Trace& trace, int columns) {
   return text;
 }
 
-}  // namespace trireme::command
+}  // namespace trireme::view

@@ -6,13 +6,13 @@
 #include "store/trace_file.h"
 #include "view/timeline.h"
 
-namespace trireme::command {
+namespace trireme::view {
 
 /// "rank 3 pp1 tp0 dp0"
 std::string rank_label(const store::Trace& trace, std::size_t rank);
 
-/// A row a rank, milliseconds.
-schedule::Timeline timeline_of(const store::Trace& trace);
+/// A lane a rank, milliseconds.
+Timeline timeline_of(const store::Trace& trace);
 
 /// A row a rank of so many columns, in the form of `trireme schedule`: digits are forward passes, letters backward passes, stars
 /// other work, dots idle or waiting. A column shows what takes most of its time.
@@ -22,4 +22,4 @@ std::string ascii_picture(const store::Trace& trace, int columns);
 /// on another rank that needs what it made.
 std::string perfetto_json(const store::Trace& trace);
 
-}  // namespace trireme::command
+}  // namespace trireme::view

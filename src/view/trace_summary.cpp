@@ -8,17 +8,14 @@
 #include <set>
 
 #include "base/units.h"
+#include "view/trace_kinds.h"
 
-namespace trireme::command {
+namespace trireme::view {
 namespace {
 
 using store::RankTrace;
 using store::Trace;
 using store::TraceEvent;
-
-bool is_pass(const TraceEvent& event) {
-  return event.kind == kind_of(grid::Work::forward) || event.kind == kind_of(grid::Work::backward);
-}
 
 /// Seconds of one rank.
 struct RankTimes {
@@ -38,7 +35,7 @@ RankTimes times_of(const RankTrace& rank) {
     kind(k) += seconds;
     if (outer[k] >= 0) kind(static_cast<std::size_t>(outer[k])) -= seconds;
     if (outer[k] < 0) times.covered += seconds;
-    if (!is_pass(event)) continue;
+    if (!is_pass(event.kind)) continue;
     times.passes += seconds;
     times.pass_flops += event.flops;
   }
@@ -66,17 +63,19 @@ std::string row(const std::string& name, const std::vector<double>& seconds) {
 /// Waits, a family a word, as shares of the whole.
 std::string exposed_line(const std::vector<RankTimes>& ranks, double length) {
   struct Family {
-    std::string_view prefix, name;
+    Partners partners;
+    std::string_view name;
   };
+  constexpr std::array families = {Family{Partners::tensor_ranks, "tensor ranks"}, Family{Partners::stages, "other stages"},
+                                   Family{Partners::data_ranks, "data ranks"}, Family{Partners::tied_embedding, "tied embedding"},
+                                   Family{Partners::agreement, "agreement"}};
   std::string parts;
   double all = 0;
-  for (const auto& [prefix, name] : {Family{"tp_", "tensor ranks"}, Family{"pp_", "other stages"}, Family{"dp_", "data ranks"},
-                                     Family{"tied_", "tied embedding"}, Family{"control", "agreement"}}) {
+  for (const auto& [partners, name] : families) {
     double seconds = 0;
     for (const RankTimes& times : ranks)
       for (int kind = 0; kind < grid::activity_kinds; ++kind)
-        if (grid::is_wait(kind) && grid::name_of_kind(kind).starts_with(prefix))
-          seconds += times.kinds[static_cast<std::size_t>(kind)];
+        if (grid::is_wait(kind) && partners_of(kind) == partners) seconds += times.kinds[static_cast<std::size_t>(kind)];
     const double share = 100 * seconds / (length * static_cast<double>(ranks.size()));
     all += share;
     if (share > 0) parts += fmt::format("{}{} {:.1f} %", parts.empty() ? "" : ", ", name, share);
@@ -110,7 +109,7 @@ double measured_bubble(const Trace& trace) {
   double begin = 1e300, end = -1e300, work = 0;
   for (const RankTrace& rank : trace.ranks)
     for (const TraceEvent& event : rank.events)
-      if (is_pass(event)) {
+      if (is_pass(event.kind)) {
         begin = std::min(begin, event.begin);
         end = std::max(end, event.end);
         work += event.end - event.begin;
@@ -164,10 +163,12 @@ std::string trace_summary(const Trace& trace) {
         "the passes)\n",
         base::rate_text(flops / mean(passes)));
   const std::vector<double> own = column([](const RankTimes& times) {
-    return times.kinds[static_cast<std::size_t>(kind_of(grid::Work::forward))] +
-           times.kinds[static_cast<std::size_t>(kind_of(grid::Work::backward))];
+    double seconds = 0;
+    for (int kind = 0; kind < grid::activity_kinds; ++kind)
+      if (is_pass(kind)) seconds += times.kinds[static_cast<std::size_t>(kind)];
+    return seconds;
   });
   return text + slowest_line(trace, own) + clock_line(trace);
 }
 
-}  // namespace trireme::command
+}  // namespace trireme::view

@@ -5,7 +5,7 @@
 
 #include "store/trace_file.h"
 
-namespace trireme::command {
+namespace trireme::view {
 
 /// Section 2.2.1's t_pb / t_id: the time from the first forward or backward pass to the last one of any rank, beyond the mean
 /// over the ranks of the time inside these passes, as a share of that mean. What tensor ranks wait for inside a pass is the
@@ -21,4 +21,4 @@ std::string layout_line(const store::Trace& trace);
 /// Milliseconds by kind, min, mean and max over the ranks; bubble, waits, slowest rank, clocks.
 std::string trace_summary(const store::Trace& trace);
 
-}  // namespace trireme::command
+}  // namespace trireme::view

@@ -58,7 +58,7 @@ void measure(grid::World& world, const Case& c, const std::string& folder) {
     tracer.end();
     if (world.rank() != 0 || now >= seconds) continue;
     seconds = now, work = slept_now;
-    traced = command::measured_bubble(store::read_trace(tracer.path(step)));
+    traced = view::measured_bubble(store::read_trace(tracer.path(step)));
   }
   if (world.rank() != 0) return;
   fmt::print("{:<12}{:>4}{:>4}{:>4}{:>12.0f}{:>12.0f}{:>12.4f}{:>12.4f}{:>12.4f}\n", c.schedule, world.size(), c.chunks,

@@ -29,13 +29,14 @@ Json check_json(std::vector<std::string> words) {
   return Json::parse(result.out);
 }
 
-struct Row {
+/// A line of the paper's tables.
+struct PaperModel {
   const char* file;
   double billions, h, a, l, t, p, ranks, B;  // as printed in the paper
   int b, v, m;
 };
 
-constexpr Row table_1[] = {
+constexpr PaperModel table_1[] = {
     {"paper/1.7b", 1.7, 2304, 24, 24, 1, 1, 32, 512, 16, 1, 1},
     {"paper/3.6b", 3.6, 3072, 32, 30, 2, 1, 64, 512, 16, 1, 1},
     {"paper/7.5b", 7.5, 4096, 32, 36, 4, 1, 128, 512, 16, 1, 1},
@@ -49,36 +50,36 @@ constexpr Row table_1[] = {
     {"gpt3-175b", 174.6, 12288, 96, 96, 8, 12, 1536, 1536, 1, 1, 96},  // Table 2
 };
 
-class Paper : public testing::TestWithParam<Row> {};
+class Paper : public testing::TestWithParam<PaperModel> {};
 
 TEST_P(Paper, ParametersAndFlopsAreTheEquations) {
-  const Row& row = GetParam();
-  const Json json = check_json({fmt::format("input/{}.toml", row.file), "--ranks", fmt::format("{}", row.ranks)});
-  const double h = row.h, l = row.l, s = 2048, V = 51200;
+  const PaperModel& paper = GetParam();
+  const Json json = check_json({fmt::format("input/{}.toml", paper.file), "--ranks", fmt::format("{}", paper.ranks)});
+  const double h = paper.h, l = paper.l, s = 2048, V = 51200;
   const auto& model = json["configuration"]["model"];
   EXPECT_EQ((std::vector<double>{model["hidden"], model["heads"], model["layers"], model["sequence"], model["vocabulary"]}),
-            (std::vector<double>{h, row.a, l, s, V}));
+            (std::vector<double>{h, paper.a, l, s, V}));
   EXPECT_EQ((std::vector<double>{json["tensor_ranks"], json["pipeline_stages"], json["data_ranks"], json["microbatches"]}),
-            (std::vector<double>{row.t, row.p, row.ranks / row.t / row.p, static_cast<double>(row.m)}));
-  EXPECT_EQ(json["configuration"]["batch"]["micro"], row.b);
-  EXPECT_EQ(json["configuration"]["parallel"]["virtual"], row.v);
+            (std::vector<double>{paper.t, paper.p, paper.ranks / paper.t / paper.p, static_cast<double>(paper.m)}));
+  EXPECT_EQ(json["configuration"]["batch"]["micro"], paper.b);
+  EXPECT_EQ(json["configuration"]["parallel"]["virtual"], paper.v);
 
   // Equation 2, and the final norm's 2h that it leaves out. In long double: 1e12 has to come out exactly.
   const long double equation_2 = 12.0L * l * h * h * (1 + 13.0L / (12.0L * h) + (V + s) / (12.0L * l * h));
   EXPECT_EQ(json["parameters"].get<std::int64_t>(), std::llround(equation_2) + static_cast<std::int64_t>(2 * h));
-  EXPECT_EQ(std::round(json["parameters"].get<double>() / 1e8) / 10, row.billions);
+  EXPECT_EQ(std::round(json["parameters"].get<double>() / 1e8) / 10, paper.billions);
   // Equation 3 counts full recomputation; without it, 72 and 12. 1e-12: sums of a few doubles.
-  const double equation_3 = 96 * row.B * s * l * h * h * (1 + s / (6 * h) + V / (16 * l * h));
-  const double without = 72 * row.B * s * l * h * h * (1 + s / (6 * h) + V / (12 * l * h));
+  const double equation_3 = 96 * paper.B * s * l * h * h * (1 + s / (6 * h) + V / (16 * l * h));
+  const double without = 72 * paper.B * s * l * h * h * (1 + s / (6 * h) + V / (12 * l * h));
   EXPECT_NEAR(json["hardware_flops_per_step"].get<double>() / equation_3, 1, 1e-12);
   EXPECT_NEAR(json["model_flops_per_step"].get<double>() / without, 1, 1e-12);
-  EXPECT_DOUBLE_EQ(json["bubble_fraction"], (row.p - 1) / (row.v * row.m));  // section 2.2
+  EXPECT_DOUBLE_EQ(json["bubble_fraction"], (paper.p - 1) / (paper.v * paper.m));  // section 2.2
   EXPECT_EQ(json["checkpoint_bytes"], 12 * json["parameters"].get<std::int64_t>());
 
   // The paper's cut: equally many layers in each chunk.
-  ASSERT_EQ(std::ssize(json["stages"]), static_cast<std::ptrdiff_t>(row.p));
+  ASSERT_EQ(std::ssize(json["stages"]), static_cast<std::ptrdiff_t>(paper.p));
   for (const Json& stage : json["stages"])
-    EXPECT_EQ(stage["layers"], std::vector<int>(row.v, static_cast<int>(l / row.p) / row.v));
+    EXPECT_EQ(stage["layers"], std::vector<int>(paper.v, static_cast<int>(l / paper.p) / paper.v));
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables1And2, Paper, testing::ValuesIn(table_1));

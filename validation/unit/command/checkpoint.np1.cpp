@@ -86,6 +86,18 @@ TEST_F(CheckpointCommand, ExportRoundsToHalves) {
   EXPECT_EQ(checkpoint({"export", step_, folder_ / "x", "--dtype", "fp8"}).status, 2);
 }
 
+TEST_F(CheckpointCommand, ExportDoesNotReplaceWhatItReads) {
+  write_model(model_);
+  ASSERT_EQ(checkpoint({"import", model_, step_}).status, 0);
+  for (const fs::path& file : fs::directory_iterator(step_)) {
+    const std::string before = read_text(file);
+    const Result result = checkpoint({"export", step_, file.string()});
+    EXPECT_EQ(result.status, 2) << file;
+    EXPECT_TRUE(says(result, "would replace the input")) << result.err;
+    EXPECT_EQ(read_text(file), before) << file;
+  }
+}
+
 TEST_F(CheckpointCommand, HeadsAreToldByAConfigOrTheCommandLine) {
   write_model(model_, false);
   const Result untold = checkpoint({"import", model_, step_});

@@ -112,6 +112,33 @@ TEST_F(CompareCommand, BadInputIs2AndNamesFileAndLine) {
   }
 }
 
+TEST_F(CompareCommand, AnOutputThatIsAnInputIsRefused) {
+  const std::string run = run_of(reference_), csv = folder_ / "run/metrics.csv", limits = folder_ / "limits.toml";
+  write(limits, "[loss]\nrelative = 1\nreason = \"for this test\"\n");
+  fs::copy(odd, folder_ / "odd");
+  fs::create_symlink(csv, folder_ / "link.csv");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{odd, csv}, csv},
+      {{csv, odd}, csv},
+      {{odd, run}, csv},
+      {{odd, run}, folder_ / "run/../run/metrics.csv"},
+      {{odd, run}, folder_ / "link.csv"},
+      {{folder_ / "odd", run}, folder_ / "odd/reference.csv"},
+      {{folder_ / "odd", run}, folder_ / "odd/tolerance.toml"},
+      {{odd, run, "--tolerance", limits}, limits}};
+  for (auto [words, junit] : cases) {
+    const std::string before = read_text(junit);
+    words.insert(words.end(), {"--junit", junit});
+    const Result result = compare(words);
+    EXPECT_EQ(result.status, 2) << junit;
+    EXPECT_TRUE(says(result, "would replace the input")) << result.err;
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(read_text(junit), before) << junit;
+  }
+  EXPECT_EQ(compare({odd, run, "--junit", folder_ / "nowhere/out.xml"}).status, 2);
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link.csv"));
+}
+
 TEST_F(CompareCommand, HelpIsShown) {
   const Result result = compare({"--help"});
   EXPECT_EQ(result.status, 0);

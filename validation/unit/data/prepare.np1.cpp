@@ -1,5 +1,5 @@
 // trireme prepare, as a user calls it. Oracle: the bytes of the texts, and what must not be there after a refusal.
-#include "command/prepare.h"
+#include "command/commands.h"
 
 #include <gtest/gtest.h>
 

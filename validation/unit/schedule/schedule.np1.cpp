@@ -1,5 +1,5 @@
 // Schedules by property, for all p <= 8, m <= 32. Oracles: the paper's figures 3 and 4 written down by hand, and the formulas of
-// section 2.2. The proofs used here are themselves tested in schedule_proofs.
+// section 2.2. The proofs used here are themselves tested in proofs.np1.cpp.
 #include "schedule/schedule.h"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST(Schedules, BubbleIsThatOfTheFormula) {
   // Times are small integers and both sides one division of equal rationals: exact.
   for_all([](const Schedule& schedule) {
     const double expected = static_cast<double>(schedule.stages - 1) / schedule.microbatches;
-    EXPECT_EQ(bubble(schedule, simulate(schedule, 1, 2), 1, 2), expected);
+    EXPECT_EQ(bubble(simulate(schedule)), expected);
     EXPECT_EQ(bubble_formula(schedule), expected);
   });
 }
@@ -152,7 +152,7 @@ TEST(Interleaved, BubbleAndActivationsAreThoseOfThePaper) {
   for_all_interleaved([](const Schedule& schedule) {
     const int p = schedule.stages, v = schedule.chunks, m = schedule.microbatches;
     if (m < p) return;
-    EXPECT_EQ(bubble(schedule, simulate(schedule, 1, 2), 1, 2), (p - 1.0) / (v * m)) << "section 2.2.2";
+    EXPECT_EQ(bubble(simulate(schedule)), (p - 1.0) / (v * m)) << "section 2.2.2";
     const int group = p + m % p;  // section 2.2.2 has m a multiple of p: the group is p
     for (int r = 0; r < p; ++r)
       EXPECT_EQ(peak_activations(schedule)[r], std::min(m * v, (v - 1) * group + 2 * (p - r - 1) + 1)) << "stage " << r;
@@ -221,22 +221,73 @@ TEST(Messages, OneStageHandsOverLocally) {
   const Messages messages = derive_messages(schedule);
   EXPECT_TRUE(messages.channels.empty());
   EXPECT_EQ(violations(schedule, messages), std::vector<std::string>());
-  EXPECT_EQ(bubble(schedule, simulate(schedule, 1, 2), 1, 2), 0);
+  EXPECT_EQ(bubble(simulate(schedule)), 0);
 }
 
 TEST(Timing, UnequalDependenciesByHand) {
   // p = 2, m = 1, F = 1, B = 2: 0-1 forward, 1-2 forward on stage 1, 2-4 backward, 4-6 backward on stage 0.
-  const Timing timing = simulate(make_schedule(Kind::one_f_one_b, 2, 1, 1), 1, 2);
+  const Timing timing = simulate(make_schedule(Kind::one_f_one_b, 2, 1, 1));
   EXPECT_EQ(timing.spans[1][0].begin, 1);
   EXPECT_EQ(timing.spans[1][1].end, 4);
   EXPECT_EQ(timing.spans[0][1].begin, 4);
   EXPECT_EQ(timing.seconds, 6);
 }
 
+TEST(Timing, UnequalStagesByHand) {
+  // p = 2, m = 2. Stage 0, F0 F1 B0 B1 step: F = 1, B = 2, step 1; stage 1, F0 B0 F1 B1 step: F = 3, B = 5, B1 = 6, step 4.
+  const Costs costs = {.seconds = [](int stage, const Action& action) {
+    const bool last = action.microbatch == 1;
+    switch (action.act) {
+      case Act::forward:
+        return stage == 0 ? 1.0 : 3.0;
+      case Act::backward:
+        return stage == 0 ? 2.0 : last ? 6.0 : 5.0;
+      case Act::optimizer_step:
+        return stage == 0 ? 1.0 : 4.0;
+    }
+    return 0.0;
+  }};
+  const Timing timing = simulate(make_schedule(Kind::one_f_one_b, 2, 1, 2), costs);
+  const std::vector<std::vector<double>> begins = {{0, 1, 9, 18, 20}, {1, 4, 9, 12, 18}};
+  const std::vector<std::vector<double>> ends = {{1, 2, 11, 20, 21}, {4, 9, 12, 18, 22}};
+  for (std::size_t stage = 0; stage < 2; ++stage)
+    for (std::size_t k = 0; k < 5; ++k) {
+      EXPECT_EQ(timing.spans[stage][k].begin, begins[stage][k]) << "stage " << stage << " action " << k;
+      EXPECT_EQ(timing.spans[stage][k].end, ends[stage][k]) << "stage " << stage << " action " << k;
+    }
+  EXPECT_EQ(timing.seconds, 22);
+  EXPECT_EQ(bubble(timing), 22 / 14.0 - 1) << "7 and 21 seconds of work";
+}
+
+TEST(Timing, LatencyOnOneChannelByHand) {
+  // p = 2, m = 2, F = 1, B = 2; a gradient takes 3 from stage 1 to stage 0. Stage 1 is not kept: F0 1-2, B0 2-4, F1 4-5, B1 5-7.
+  const Channel slow = {1, 0, Payload::gradient};
+  const Timing timing = simulate(make_schedule(Kind::one_f_one_b, 2, 1, 2),
+                                 {.latency = [&](const Channel& channel) { return channel == slow ? 3.0 : 0.0; }});
+  EXPECT_EQ(timing.spans[1][3].end, 7);
+  EXPECT_EQ(timing.spans[0][2].begin, 7) << "B0 of stage 0: 4 + 3";
+  EXPECT_EQ(timing.spans[0][3].begin, 10) << "B1 of stage 0: 7 + 3";
+  EXPECT_EQ(timing.seconds, 12);
+  EXPECT_EQ(bubble(timing), 1);
+}
+
+TEST(Timing, LatencyIsAskedOfTheChannelsThatMessagesUse) {
+  // Chunks that hand over inside a stage's memory wait for nothing: p = 1 has no channel.
+  for (const Schedule& schedule : {two_chunks(1, 3), two_chunks(2, 2), make_schedule(Kind::interleaved, 3, 2, 4)}) {
+    std::set<Channel> asked;
+    simulate(schedule, {.latency = [&](const Channel& channel) {
+               asked.insert(channel);
+               return 1.0;
+             }});
+    const std::vector<Channel> used = derive_messages(schedule).channels;
+    EXPECT_EQ(asked, std::set<Channel>(used.begin(), used.end()));
+  }
+}
+
 TEST(Timing, AScheduleThatNeverEndsIsFound) {
   Schedule schedule = make_schedule(Kind::one_f_one_b, 2, 1, 2);
   std::swap(schedule.actions[1][0], schedule.actions[1][1]);
-  EXPECT_THROW(simulate(schedule, 1, 2), base::Error);
+  EXPECT_THROW(simulate(schedule), base::Error);
 }
 
 }  // namespace

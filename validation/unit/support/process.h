@@ -20,8 +20,8 @@ namespace trireme::test {
 
 namespace fs = std::filesystem;
 
-/// The program beside this test program: build/VARIANT/test/NAME -> build/VARIANT/trireme.
-inline fs::path program() { return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "trireme"; }
+/// The program of this test program's build: build/VARIANT/test/FOLDER/NAME -> build/VARIANT/trireme.
+inline fs::path program() { return fs::read_symlink("/proc/self/exe").parent_path().parent_path().parent_path() / "trireme"; }
 
 inline std::string launcher() {
   const char* given = std::getenv("MPIEXEC");

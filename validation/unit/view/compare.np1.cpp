@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "view/comparison.h"
 
-namespace trireme::command {
+namespace trireme::view {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
@@ -204,4 +204,4 @@ TEST(Verdicts, JUnitIsWellFormedAndCounts) {
 }
 
 }  // namespace
-}  // namespace trireme::command
+}  // namespace trireme::view

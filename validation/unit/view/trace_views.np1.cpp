@@ -171,7 +171,7 @@ TEST(Trace, DamagedNumbersAreRefusedByFileAndRank) {
 
 TEST(TraceSummary, AddsUpByKind) {
   const Trace trace = by_hand();
-  const std::string text = command::trace_summary(trace);
+  const std::string text = view::trace_summary(trace);
   EXPECT_TRUE(line_with(text, "  forward ").starts_with("forward 20.000 20.000 20.000 ")) << text;  // both ranks have the most
   EXPECT_EQ(line_with(text, "  backward "), "backward 40.000 42.000 44.000 1");
   EXPECT_EQ(line_with(text, "  optimizer_step"), "optimizer_step 4.000 5.000 6.000 0") << "without the wait in it";
@@ -197,26 +197,26 @@ TEST(TraceSummary, AddsUpByKind) {
 TEST(TraceSummary, ARankThatWaitsInsideItsPassesIsNotTheSlowest) {
   Trace trace = by_hand();
   trace.ranks[1].events.insert(trace.ranks[1].events.begin() + 5, wait(Traffic::tp_all_reduce, 52, 62));  // of 50 to 74
-  EXPECT_EQ(line_with(command::trace_summary(trace), "slowest"),
+  EXPECT_EQ(line_with(view::trace_summary(trace), "slowest"),
             "slowest rank in forward + backward, without waits: 0 on node-a (60.000 ms; mean 57.000 ms)");
-  EXPECT_NEAR(command::measured_bubble(trace), 94.0 / 62 - 1, 1e-12) << "the bubble counts the wait as work";
+  EXPECT_NEAR(view::measured_bubble(trace), 94.0 / 62 - 1, 1e-12) << "the bubble counts the wait as work";
 }
 
 TEST(TraceSummary, OneRankIsOne) {
   Trace trace = by_hand();
   trace.shape.pipeline = 1;
   trace.ranks.pop_back();
-  EXPECT_NE(command::trace_summary(trace).find("\n1 rank on 1 host; "), std::string::npos);
+  EXPECT_NE(view::trace_summary(trace).find("\n1 rank on 1 host; "), std::string::npos);
 }
 
 TEST(TraceSummary, TheBubbleIsTheTimeOfThePassesBeyondTheirWork) {
-  EXPECT_NEAR(command::measured_bubble(by_hand()), 94.0 / 62 - 1, 1e-12);  // rounding of a few sums
-  EXPECT_EQ(command::bubble_by_formula(by_hand()), 0.5);
-  EXPECT_EQ(command::measured_bubble(Trace{}), 0);
+  EXPECT_NEAR(view::measured_bubble(by_hand()), 94.0 / 62 - 1, 1e-12);  // rounding of a few sums
+  EXPECT_EQ(view::bubble_by_formula(by_hand()), 0.5);
+  EXPECT_EQ(view::measured_bubble(Trace{}), 0);
 }
 
 TEST(TracePicture, CharactersShowWhatTakesTheirTime) {
-  const std::string text = command::ascii_picture(by_hand(), 52);  // 2 ms each
+  const std::string text = view::ascii_picture(by_hand(), 52);  // 2 ms each
   EXPECT_NE(text.find("rank 0 pp0 tp0 dp0 |0000011111..........aaaaaaaaaa.......bbbbbbbbbb*****|\n"), std::string::npos) << text;
   EXPECT_NE(text.find("rank 1 pp1 tp0 dp0 |.....00000aaaaaaaaaa11111bbbbbbbbbbbb..........**...|\n"), std::string::npos) << text;
   EXPECT_NE(text.find("a column is 2 ms"), std::string::npos) << text;
@@ -225,7 +225,7 @@ TEST(TracePicture, CharactersShowWhatTakesTheirTime) {
 TEST(TracePicture, TheDrawingHasEveryEventAndIsXml) {
   Trace trace = by_hand();
   trace.schedule = "<&\">";
-  const std::string drawing = schedule::svg(command::timeline_of(trace));
+  const std::string drawing = view::svg(view::timeline_of(trace));
   EXPECT_EQ(xml_fault(drawing), "");
   std::size_t titles = 0;
   for (auto at = drawing.find("<title>"); at != std::string::npos; at = drawing.find("<title>", at + 1)) ++titles;
@@ -251,7 +251,7 @@ std::string slice_at(const std::map<int, std::vector<Slice>>& slices, int pid, d
 
 /// "0:F0>1:F0" of each arrow.
 std::vector<std::string> arrows(const Trace& trace) {
-  const auto json = nlohmann::json::parse(command::perfetto_json(trace));
+  const auto json = nlohmann::json::parse(view::perfetto_json(trace));
   std::map<int, std::vector<Slice>> slices;
   std::map<int, std::string> started;
   for (const auto& e : json.at("traceEvents"))
@@ -284,7 +284,7 @@ TEST(Perfetto, ArrowsDoNotGoBackWhereClocksDisagreeWithinTheirError) {
   trace.ranks[1].clock_error = 4e-3;
   EXPECT_EQ(arrows(trace), (std::vector<std::string>{"0:F0>1:F0", "0:F1>1:F1", "1:B0>0:B0", "1:B1>0:B1"}));
   std::map<int, double> begin;
-  const auto json = nlohmann::json::parse(command::perfetto_json(trace));
+  const auto json = nlohmann::json::parse(view::perfetto_json(trace));
   for (const auto& e : json.at("traceEvents")) {
     if (e.at("ph") == "s") begin[e.at("id")] = e.at("ts");
     if (e.at("ph") != "f") continue;
@@ -301,7 +301,7 @@ TEST(Perfetto, ArrowsFollowTheModelChunks) {
 }
 
 TEST(Perfetto, ProcessesAreNamedAndSlicesTellAll) {
-  const auto json = nlohmann::json::parse(command::perfetto_json(by_hand()));
+  const auto json = nlohmann::json::parse(view::perfetto_json(by_hand()));
   bool named = false, waited = false;
   for (const auto& e : json.at("traceEvents")) {
     named |= e.at("ph") == "M" && e.at("args").value("name", "") == "rank 1 pp1 tp0 dp0 @node-b";
