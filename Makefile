@@ -38,7 +38,12 @@ CUDALIBS := -lfmt -L$(strip $(CUDA_HOME))/lib64 -lcudart_static -ldl -lrt -lpthr
 LIBS    := $(H5LIBS) $(BLAS_LIBS) -lfmt
 sources := $(filter-out src/main.cpp,$(wildcard src/*/*.cpp kernels/*.cpp kernels/cpu/*.cpp kernels/cpu/*/*.cpp))
 kernels := $(wildcard kernels/cuda/*/*.cu validation/conformance/*.cu validation/rehearsal/*.cu)
-simt    := $(patsubst %.cpp,$B/%.o,$(wildcard kernels/simt/*.cpp kernels/cuda/*.cpp)) $(kernels:%.cu=$B/%.simt.o) $B/kernels/device.o
+engine  := $(patsubst %.cpp,$B/%.o,$(wildcard kernels/simt/*.cpp)) $B/kernels/device.o
+simt    := $(engine) $(patsubst %.cpp,$B/%.o,$(wildcard kernels/cuda/*.cpp)) $(kernels:%.cu=$B/%.simt.o)
+bugs    := validation/unit/simt/mutations# tables of bugs; copies of the kernels into which any of them can be planted
+tables  := $(shell find $(bugs) -name '*.bugs')
+copies  := $(patsubst %,$B/planted/%,$(wildcard kernels/cuda/*/*.cu kernels/cuda/*/*.cuh validation/rehearsal/*.cu))
+planted := $(patsubst %.cu,%.simt.o,$(filter %.cu,$(copies)))
 native  := $B/validation/gpu/native.o $B/kernels/simt/options.o $B/kernels/device.o
 tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit/*/*.np?.cpp validation/unit/simt/*/*.np?.cpp))
 pick    = $(strip $(if $(strip $(T)),$(foreach f,$(1),$(if $(findstring $(strip $(T)),$(f:$B/test/%=%)),$f)),$(1)))
@@ -161,6 +166,21 @@ $B/test/simt/%.np1: $B/validation/unit/simt/%.np1.o $B/libsimt.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ -lgtest -lgtest_main $(LIBS)
+$B/test/simt/kernels/mutations.np1: $B/validation/unit/simt/kernels/mutations.np1.o $B/$(bugs)/checks.o $B/planted/mutations.o $(planted) $(engine)
+	$(call say,link,$@)
+	@mkdir -p $(@D)
+	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ -lgtest -lgtest_main $(LIBS)
+$(planted): $B/planted/%.simt.o: $B/planted/%.cu $B/flags | $(copies)
+	$(call say,simt,$<)
+	$(Q)$(MPICXX) -I$B/planted $(FLAGS) $(SIMTFLAGS) -MMD -MP -c -o $@ $<
+$B/$(bugs)/checks.o: FLAGS := -I$B/planted $(FLAGS)
+$B/$(bugs)/checks.o: | $(copies)
+$B/planted/mutations.o: $B/planted/mutations.cpp $B/flags
+	$(call say,c++,$<)
+	$(Q)$(MPICXX) $(FLAGS) -MMD -MP -c -o $@ $<
+$B/planted/mutations.cpp: $(tables) $(bugs)/read.awk $(bugs)/list.awk
+	@mkdir -p $(@D)
+	$(Q)awk -f $(bugs)/read.awk -f $(bugs)/list.awk $(tables) > $@.new && mv $@.new $@
 $B/test/backend/%: $B/validation/unit/backend/%.o $B/libtrireme.a $B/libsimt.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)
@@ -181,6 +201,10 @@ $B/bench/%: $B/validation/bench/%.o $B/libtrireme.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
+.SECONDEXPANSION:
+$(copies): $B/planted/%: % $$(wildcard $(bugs)/$$*.bugs) $(bugs)/read.awk $(bugs)/plant.awk
+	@mkdir -p $(@D)
+	$(Q)awk -v source=$< -v table=$(filter %.bugs,$^) -f $(bugs)/read.awk -f $(bugs)/plant.awk > $@.new && mv $@.new $@
 FORCE:
 .PHONY: help deps build run test test-long test-sanitize mutations mutation-check validate bench cuda-check gpu gpu-bench gpu-build toolkit lint format clean FORCE
 .SECONDARY:

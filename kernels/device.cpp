@@ -56,7 +56,7 @@ Arena::~Arena() {
 
 View Arena::take(DType type, std::int64_t count) {
   if (sealed_) throw std::logic_error(fmt::format("arena {} is sealed: {} more elements asked of it", name_, count));
-  const std::int64_t bytes = base::round_up(count * bytes_of(type), base::buffer_alignment);
+  const std::int64_t bytes = base::aligned_bytes(type, count);
   if (blocks_.empty() || blocks_.back().size - blocks_.back().used < bytes) {
     const std::int64_t size = std::max(bytes, blocks_.empty() && expected_ > 0 ? expected_ : block_bytes);
     void* memory = memory_ == Memory::device ? device_.allocate(size) : device_.allocate_pinned(size);

@@ -8,13 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/dtype.h"
+
 namespace trireme::kernels {
 
-enum class DType : std::uint8_t { fp32, fp64, int32, int64, bf16, fp16 };
-
-constexpr std::int64_t bytes_of(DType type) {
-  return type == DType::fp64 || type == DType::int64 ? 8 : type == DType::bf16 || type == DType::fp16 ? 2 : 4;
-}
+using base::bytes_of;
+using base::DType;
 
 /// A typed span of device memory, or of pinned memory, which the device reaches too. Does not own it. Whether a call reads or
 /// writes it stands in that call's contract.

@@ -4,7 +4,8 @@
 // n = s b rows of a microbatch, row i b + j being position i of sample j. Matrices are row-major and dense. Activations and
 // weights have the compute type (fp32 on the CPU); gradients of weights accumulate in fp32. "dx" is the gradient of the loss
 // with respect to x. Every operation is deterministic for a given number of threads, and runs in the order of the calls.
-// flops and bytes of each stand in cost.h. A view of another type, or shorter than its shape, is a std::logic_error.
+// An operation of seven arguments or more takes them by name, in a struct that stands before it. flops and bytes of each stand in
+// cost.h. A view of another type, or shorter than its shape, is a std::logic_error.
 #pragma once
 
 #include <cstdint>
@@ -75,9 +76,16 @@ class Kernels {
   virtual void linear(LinearShape shape, View x, View weight, View bias, View y) = 0;
   /// pre [n, out] = x W^T + bias; y = gelu(pre), the tanh form
   virtual void linear_gelu(LinearShape shape, View x, View weight, View bias, View pre, View y) = 0;
-  /// y [n, out] = residual [n, out] + dropout(x W^T + bias); y may be residual
-  virtual void linear_residual(LinearShape shape, Rows rows, View x, View weight, View bias, Dropout dropout, View residual,
-                               View y) = 0;
+
+  struct LinearResidual {
+    LinearShape shape;
+    Rows rows;  // the n rows of shape
+    View x, weight, bias;
+    Dropout dropout = {};
+    View residual, y;  // [n, out]; y may be residual
+  };
+  /// y = residual + dropout(x W^T + bias)
+  virtual void linear_residual(const LinearResidual& op) = 0;
   /// dx [n, in] = dy [n, out] W
   virtual void linear_input_gradient(LinearShape shape, View dy, View weight, View dx) = 0;
   /// dpre [n, in] = (dy [n, out] W) * gelu'(pre [n, in]): through W and the GELU before it
@@ -86,52 +94,115 @@ class Kernels {
   virtual void linear_weight_gradient(LinearShape shape, View dy, View x, View dweight, View dbias) = 0;
 
   // ---- what follows a row-parallel product after its all-reduce
-  /// y [n, h] = residual [n, h] + dropout(x [n, h] + bias [h]); y may be x or residual
-  virtual void bias_residual(Rows rows, std::int64_t hidden, View x, View bias, Dropout dropout, View residual, View y) = 0;
+  struct BiasResidual {
+    Rows rows;
+    std::int64_t hidden;  // h
+    View x, bias;         // [n, h], [h]
+    Dropout dropout = {};
+    View residual, y;  // [n, h]; y may be x or residual
+  };
+  /// y = residual + dropout(x + bias)
+  virtual void bias_residual(const BiasResidual& op) = 0;
   /// dx = mask dy / (1 - rate); dbias += column sums of dx. Serves linear_residual too; the residual's gradient is dy itself.
   /// dx may be dy; with rate 0 dx = dy is not written when they are the same memory.
   virtual void bias_residual_backward(Rows rows, std::int64_t hidden, View dy, Dropout dropout, View dx, View dbias) = 0;
 
   // ---- layer norm, epsilon 1e-5
-  /// y [n, h] = gain * (x - mean) / sqrt(var + 1e-5) + bias; mean, rstd [n] are kept for the backward pass
-  virtual void layer_norm(std::int64_t rows, std::int64_t hidden, View x, View gain, View bias, View y, View mean, View rstd) = 0;
-  /// The same with bias_residual before it: sum [n, h] = residual + dropout(x + linear_bias), y = layer norm of sum
-  virtual void residual_layer_norm(Rows rows, std::int64_t hidden, View x, View linear_bias, Dropout dropout, View residual,
-                                   View sum, View gain, View bias, View y, View mean, View rstd) = 0;
-  /// dx = dresidual + gradient through the norm (dresidual [n, h] may be dx; none: not added); dgain, dbias [h] accumulate
-  virtual void layer_norm_backward(std::int64_t rows, std::int64_t hidden, View dy, View x, View gain, View mean, View rstd,
-                                   View dresidual, View dx, View dgain, View dbias) = 0;
+  struct LayerNorm {
+    std::int64_t rows, hidden;  // n, h
+    View x, gain, bias;         // [n, h], [h], [h]
+    View y, mean, rstd;         // [n, h], [n], [n]
+  };
+  /// y = gain * (x - mean) / sqrt(var + 1e-5) + bias; mean, rstd are kept for the backward pass
+  virtual void layer_norm(const LayerNorm& op) = 0;
+
+  struct ResidualLayerNorm {
+    Rows rows;
+    std::int64_t hidden;  // h
+    View x, linear_bias;  // [n, h], [h]
+    Dropout dropout = {};
+    View residual, sum;  // [n, h]
+    View gain, bias;     // [h]
+    View y, mean, rstd;  // [n, h], [n], [n]
+  };
+  /// layer_norm with bias_residual before it: sum = residual + dropout(x + linear_bias), y = layer norm of sum
+  virtual void residual_layer_norm(const ResidualLayerNorm& op) = 0;
+
+  struct LayerNormBackward {
+    std::int64_t rows, hidden;  // n, h
+    View dy, x, gain;           // [n, h], [n, h], [h]
+    View mean, rstd;            // [n], of the forward pass
+    View dresidual = {};        // [n, h], may be dx; none: not added
+    View dx, dgain, dbias;      // [n, h], [h], [h]
+  };
+  /// dx = dresidual + gradient through the norm; dgain, dbias accumulate
+  virtual void layer_norm_backward(const LayerNormBackward& op) = 0;
 
   // ---- attention, causal, scaled by 1/sqrt(h/a)
   /// qkv [s, b, 3, a/t, h/a] -> out [s, b, a/t, h/a], log_sum [b, a/t, s] (log of the sum of exponentials of a row's scaled
   /// scores). Dropout acts on the probabilities. Scratch is linear in s.
   virtual void attention(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum) = 0;
+
+  struct AttentionBackward {
+    AttentionShape shape;
+    View dout, qkv, out, log_sum;  // qkv, out, log_sum as of the forward pass
+    Dropout dropout = {};
+    View dqkv;
+  };
   /// dqkv is written, not accumulated
-  virtual void attention_backward(AttentionShape shape, View dout, View qkv, View out, View log_sum, Dropout dropout,
-                                  View dqkv) = 0;
+  virtual void attention_backward(const AttentionBackward& op) = 0;
 
   // ---- embedding: tokens [s, b] int32; table [rows of the range, h]
-  /// y [n, h] = dropout(table row of the token (0 where it is outside the range) + positions [s, h] when given)
-  virtual void embedding(Rows rows, std::int64_t hidden, View tokens, View table, VocabularyRange range, View positions,
-                         Dropout dropout, View y) = 0;
+  struct Embedding {
+    Rows rows;
+    std::int64_t hidden;  // h
+    View tokens, table;
+    VocabularyRange range;
+    View positions = {};  // [s, h]; none: not added
+    Dropout dropout = {};
+    View y;  // [n, h]
+  };
+  /// y = dropout(table row of the token (0 where it is outside the range) + positions)
+  virtual void embedding(const Embedding& op) = 0;
   /// y = dropout(x); y may be x. Its own gradient is itself with dy.
   virtual void dropout(Rows rows, std::int64_t hidden, View x, Dropout dropout, View y) = 0;
-  /// dtable, dpositions (when given) accumulate, rows of a token in the order of the rows of dy; dy is after the dropout's own
-  /// gradient
-  virtual void embedding_backward(Rows rows, std::int64_t hidden, View tokens, View dy, VocabularyRange range, View dtable,
-                                  View dpositions) = 0;
+
+  struct EmbeddingBackward {
+    Rows rows;
+    std::int64_t hidden;  // h
+    View tokens, dy;      // dy [n, h] is after the dropout's own gradient
+    VocabularyRange range;
+    View dtable;
+    View dpositions = {};  // [s, h]; none: not formed
+  };
+  /// dtable, dpositions accumulate, rows of a token in the order of the rows of dy
+  virtual void embedding_backward(const EmbeddingBackward& op) = 0;
 
   // ---- cross-entropy over a vocabulary range, in place of the logits [n, rows of the range]; padding never counts
   /// maximum [n] of the valid logits (-infinity where there is none)
   virtual void cross_entropy_maximum(std::int64_t rows, View logits, VocabularyRange range, View maximum) = 0;
-  /// logits := exp(logits - maximum) (0 on padding); sums [n] = their sum; target_logits [n] = the target's logit - maximum
-  /// where the target is in the range, else 0. maximum is that of the whole vocabulary.
-  virtual void cross_entropy_sums(std::int64_t rows, View logits, VocabularyRange range, View targets, View maximum, View sums,
-                                  View target_logits) = 0;
-  /// logits := scale (exp / sum - [target]), the gradient of scale * sum of losses; losses [n] = log(sum) - target_logit.
-  /// sums and target_logits are those of the whole vocabulary.
-  virtual void cross_entropy_gradient(std::int64_t rows, View logits, VocabularyRange range, View targets, View sums,
-                                      View target_logits, float scale, View losses) = 0;
+
+  struct CrossEntropySums {
+    std::int64_t rows;  // n
+    View logits;
+    VocabularyRange range;
+    View targets, maximum;     // [n] int32; [n], of the whole vocabulary
+    View sums, target_logits;  // [n], of the range
+  };
+  /// logits := exp(logits - maximum) (0 on padding); sums = their sum; target_logits = the target's logit - maximum where the
+  /// target is in the range, else 0
+  virtual void cross_entropy_sums(const CrossEntropySums& op) = 0;
+
+  struct CrossEntropyGradient {
+    std::int64_t rows;  // n
+    View logits;        // after cross_entropy_sums
+    VocabularyRange range;
+    View targets, sums, target_logits;  // [n] int32; [n], of the whole vocabulary
+    float scale;
+    View losses;  // [n]
+  };
+  /// logits := scale (exp / sum - [target]), the gradient of scale * sum of losses; losses = log(sum) - target_logit
+  virtual void cross_entropy_gradient(const CrossEntropyGradient& op) = 0;
 
   // ---- optimizer and reductions; results stay in device memory, fp64
   /// squares [any number], added in their order: record's norm := the root of their sum, scale := min(1, clip / (norm + 1e-6)) or

@@ -42,35 +42,28 @@ class CpuKernels final : public Kernels {
 
   void linear(LinearShape shape, View x, View weight, View bias, View y) override;
   void linear_gelu(LinearShape shape, View x, View weight, View bias, View pre, View y) override;
-  void linear_residual(LinearShape shape, Rows rows, View x, View weight, View bias, Dropout dropout, View residual,
-                       View y) override;
+  void linear_residual(const LinearResidual& op) override;
   void linear_input_gradient(LinearShape shape, View dy, View weight, View dx) override;
   void linear_input_gradient_gelu(LinearShape shape, View dy, View weight, View pre, View dpre) override;
   void linear_weight_gradient(LinearShape shape, View dy, View x, View dweight, View dbias) override;
 
-  void bias_residual(Rows rows, std::int64_t hidden, View x, View bias, Dropout dropout, View residual, View y) override;
+  void bias_residual(const BiasResidual& op) override;
   void bias_residual_backward(Rows rows, std::int64_t hidden, View dy, Dropout dropout, View dx, View dbias) override;
 
-  void layer_norm(std::int64_t rows, std::int64_t hidden, View x, View gain, View bias, View y, View mean, View rstd) override;
-  void residual_layer_norm(Rows rows, std::int64_t hidden, View x, View linear_bias, Dropout dropout, View residual, View sum,
-                           View gain, View bias, View y, View mean, View rstd) override;
-  void layer_norm_backward(std::int64_t rows, std::int64_t hidden, View dy, View x, View gain, View mean, View rstd,
-                           View dresidual, View dx, View dgain, View dbias) override;
+  void layer_norm(const LayerNorm& op) override;
+  void residual_layer_norm(const ResidualLayerNorm& op) override;
+  void layer_norm_backward(const LayerNormBackward& op) override;
 
   void attention(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum) override;
-  void attention_backward(AttentionShape shape, View dout, View qkv, View out, View log_sum, Dropout dropout, View dqkv) override;
+  void attention_backward(const AttentionBackward& op) override;
 
-  void embedding(Rows rows, std::int64_t hidden, View tokens, View table, VocabularyRange range, View positions, Dropout dropout,
-                 View y) override;
+  void embedding(const Embedding& op) override;
   void dropout(Rows rows, std::int64_t hidden, View x, Dropout dropout, View y) override;
-  void embedding_backward(Rows rows, std::int64_t hidden, View tokens, View dy, VocabularyRange range, View dtable,
-                          View dpositions) override;
+  void embedding_backward(const EmbeddingBackward& op) override;
 
   void cross_entropy_maximum(std::int64_t rows, View logits, VocabularyRange range, View maximum) override;
-  void cross_entropy_sums(std::int64_t rows, View logits, VocabularyRange range, View targets, View maximum, View sums,
-                          View target_logits) override;
-  void cross_entropy_gradient(std::int64_t rows, View logits, VocabularyRange range, View targets, View sums, View target_logits,
-                              float scale, View losses) override;
+  void cross_entropy_sums(const CrossEntropySums& op) override;
+  void cross_entropy_gradient(const CrossEntropyGradient& op) override;
 
   void clip(double clip, View squares, View record) override;
   void adamw(AdamW step, View record, View weight, View gradient, View first_moment, View second_moment, View copy) override;

@@ -17,96 +17,73 @@ namespace {
 
 class CudaKernels final : public Kernels {
  public:
-  CudaKernels(Device& device, Stream stream, View scratch) : device_(device), stream_(stream), scratch_(scratch) {}
+  CudaKernels(Device& device, const Target& target, View scratch) : device_(device), target_(target), scratch_(scratch) {}
 
   void linear(LinearShape shape, View x, View weight, View bias, View y) override {
-    cuda::linear(shape, x, weight, bias, y, floats(gemm_scratch(Gemm::forward, shape)), stream_);
+    cuda::linear(shape, x, weight, bias, y, floats(gemm_scratch(Gemm::forward, shape)), target_);
   }
   void linear_gelu(LinearShape shape, View x, View weight, View bias, View pre, View y) override {
-    cuda::linear_gelu(shape, x, weight, bias, pre, y, floats(gemm_scratch(Gemm::forward, shape)), stream_);
+    cuda::linear_gelu({shape, x, weight, bias, pre, y}, floats(gemm_scratch(Gemm::forward, shape)), target_);
   }
-  void linear_residual(LinearShape shape, Rows rows, View x, View weight, View bias, Dropout dropout, View residual,
-                       View y) override {
-    const View scratch = floats(gemm_scratch(Gemm::forward, shape));
-    cuda::linear_residual(shape, rows, x, weight, bias, dropout, residual, y, scratch, stream_);
+  void linear_residual(const LinearResidual& op) override {
+    cuda::linear_residual(op, floats(gemm_scratch(Gemm::forward, op.shape)), target_);
   }
   void linear_input_gradient(LinearShape shape, View dy, View weight, View dx) override {
-    cuda::linear_input_gradient(shape, dy, weight, dx, floats(gemm_scratch(Gemm::input_gradient, shape)), stream_);
+    cuda::linear_input_gradient(shape, dy, weight, dx, floats(gemm_scratch(Gemm::input_gradient, shape)), target_);
   }
   void linear_input_gradient_gelu(LinearShape shape, View dy, View weight, View pre, View dpre) override {
     const View scratch = floats(gemm_scratch(Gemm::input_gradient, shape));
-    cuda::linear_input_gradient_gelu(shape, dy, weight, pre, dpre, scratch, stream_);
+    cuda::linear_input_gradient_gelu(shape, dy, weight, pre, dpre, scratch, target_);
   }
   void linear_weight_gradient(LinearShape shape, View dy, View x, View dweight, View dbias) override {
     const View scratch = floats(gemm_scratch(Gemm::weight_gradient, shape));
-    cuda::linear_weight_gradient(shape, dy, x, dweight, dbias, scratch, stream_);
+    cuda::linear_weight_gradient(shape, dy, x, dweight, dbias, scratch, target_);
   }
 
-  void bias_residual(Rows rows, std::int64_t hidden, View x, View bias, Dropout dropout, View residual, View y) override {
-    cuda::bias_residual(rows, hidden, x, bias, dropout, residual, y, stream_);
-  }
+  void bias_residual(const BiasResidual& op) override { cuda::bias_residual(op, target_); }
   void bias_residual_backward(Rows rows, std::int64_t hidden, View dy, Dropout dropout, View dx, View dbias) override {
-    cuda::bias_residual_backward(rows, hidden, dy, dropout, dx, dbias, floats(bias_residual_scratch(rows, hidden)), stream_);
+    const View scratch = floats(bias_residual_scratch(rows, hidden));
+    cuda::bias_residual_backward({rows, hidden, dy, dropout, dx, dbias}, scratch, target_);
   }
 
-  void layer_norm(std::int64_t rows, std::int64_t hidden, View x, View gain, View bias, View y, View mean, View rstd) override {
-    cuda::layer_norm(rows, hidden, x, gain, bias, y, mean, rstd, stream_);
-  }
-  void residual_layer_norm(Rows rows, std::int64_t hidden, View x, View linear_bias, Dropout dropout, View residual, View sum,
-                           View gain, View bias, View y, View mean, View rstd) override {
-    cuda::residual_layer_norm(rows, hidden, x, linear_bias, dropout, residual, sum, gain, bias, y, mean, rstd, stream_);
-  }
-  void layer_norm_backward(std::int64_t rows, std::int64_t hidden, View dy, View x, View gain, View mean, View rstd,
-                           View dresidual, View dx, View dgain, View dbias) override {
-    const View scratch = floats(layer_norm_scratch(rows, hidden));
-    cuda::layer_norm_backward(rows, hidden, dy, x, gain, mean, rstd, dresidual, dx, dgain, dbias, scratch, stream_);
+  void layer_norm(const LayerNorm& op) override { cuda::layer_norm(op, target_); }
+  void residual_layer_norm(const ResidualLayerNorm& op) override { cuda::residual_layer_norm(op, target_); }
+  void layer_norm_backward(const LayerNormBackward& op) override {
+    cuda::layer_norm_backward(op, floats(layer_norm_scratch(op.rows, op.hidden)), target_);
   }
 
   void attention(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum) override {
-    cuda::attention(shape, qkv, dropout, out, log_sum, stream_);
+    cuda::attention(shape, qkv, dropout, out, log_sum, target_);
   }
-  void attention_backward(AttentionShape shape, View dout, View qkv, View out, View log_sum, Dropout dropout,
-                          View dqkv) override {
-    const View scratch = floats(attention_backward_scratch(shape));
-    cuda::attention_backward(shape, dout, qkv, out, log_sum, dropout, dqkv, scratch, stream_);
+  void attention_backward(const AttentionBackward& op) override {
+    cuda::attention_backward(op, floats(attention_backward_scratch(op.shape)), target_);
   }
 
-  void embedding(Rows rows, std::int64_t hidden, View tokens, View table, VocabularyRange range, View positions, Dropout dropout,
-                 View y) override {
-    cuda::embedding(rows, hidden, tokens, table, range, positions, dropout, y, stream_);
-  }
+  void embedding(const Embedding& op) override { cuda::embedding(op, target_); }
   void dropout(Rows rows, std::int64_t hidden, View x, Dropout dropout, View y) override {
-    cuda::dropout(rows, hidden, x, dropout, y, stream_);
+    cuda::dropout(rows, hidden, x, dropout, y, target_);
   }
-  void embedding_backward(Rows rows, std::int64_t hidden, View tokens, View dy, VocabularyRange range, View dtable,
-                          View dpositions) override {
-    const View scratch = take(DType::int32, embedding_scratch(rows));
-    cuda::embedding_backward(rows, hidden, tokens, dy, range, dtable, dpositions, scratch, stream_);
+  void embedding_backward(const EmbeddingBackward& op) override {
+    cuda::embedding_backward(op, take(DType::int32, embedding_scratch(op.rows)), target_);
   }
 
   void cross_entropy_maximum(std::int64_t rows, View logits, VocabularyRange range, View maximum) override {
-    cuda::cross_entropy_maximum(rows, logits, range, maximum, stream_);
+    cuda::cross_entropy_maximum(rows, logits, range, maximum, target_);
   }
-  void cross_entropy_sums(std::int64_t rows, View logits, VocabularyRange range, View targets, View maximum, View sums,
-                          View target_logits) override {
-    cuda::cross_entropy_sums(rows, logits, range, targets, maximum, sums, target_logits, stream_);
-  }
-  void cross_entropy_gradient(std::int64_t rows, View logits, VocabularyRange range, View targets, View sums, View target_logits,
-                              float scale, View losses) override {
-    cuda::cross_entropy_gradient(rows, logits, range, targets, sums, target_logits, scale, losses, stream_);
-  }
+  void cross_entropy_sums(const CrossEntropySums& op) override { cuda::cross_entropy_sums(op, target_); }
+  void cross_entropy_gradient(const CrossEntropyGradient& op) override { cuda::cross_entropy_gradient(op, target_); }
 
-  void clip(double clip, View squares, View record) override { cuda::clip(clip, squares, record, stream_); }
+  void clip(double clip, View squares, View record) override { cuda::clip(clip, squares, record, target_); }
   void adamw(AdamW step, View record, View weight, View gradient, View first_moment, View second_moment, View copy) override {
-    cuda::adamw(step, record, weight, gradient, first_moment, second_moment, copy, stream_);
+    cuda::adamw(step, record, weight, gradient, first_moment, second_moment, copy, target_);
   }
-  void cast(View to, View from) override { cuda::cast(to, from, stream_); }
-  void add(View y, View x) override { cuda::add(y, x, stream_); }
-  void squared_norm(View x, View out) override { cuda::squared_norm(x, out, take(DType::fp64, sum_scratch(x.count)), stream_); }
-  void sum(View x, View out) override { cuda::sum(x, out, take(DType::fp64, sum_scratch(x.count)), stream_); }
+  void cast(View to, View from) override { cuda::cast(to, from, target_); }
+  void add(View y, View x) override { cuda::add(y, x, target_); }
+  void squared_norm(View x, View out) override { cuda::squared_norm(x, out, take(DType::fp64, sum_scratch(x.count)), target_); }
+  void sum(View x, View out) override { cuda::sum(x, out, take(DType::fp64, sum_scratch(x.count)), target_); }
   std::int64_t non_finite_count(View x) override {
     const View memory = take(DType::fp64, 1 + sum_scratch(x.count)), result = memory.slice(0, 1);
-    cuda::non_finite_count(x, result, memory.slice(1, memory.count - 1), stream_);
+    cuda::non_finite_count(x, result, memory.slice(1, memory.count - 1), target_);
     double count = 0;
     device_.download(&count, result);
     return static_cast<std::int64_t>(count);
@@ -122,7 +99,7 @@ class CudaKernels final : public Kernels {
   View floats(std::int64_t count) const { return count > 0 ? take(DType::fp32, count) : View{}; }
 
   Device& device_;
-  Stream stream_;
+  Target target_;
   View scratch_;
 };
 
@@ -138,8 +115,8 @@ std::int64_t scratch_bytes(const CudaLimits& limits) {
   return std::max(4 * floats, 8 * (1 + sum_scratch(limits.reduced)));
 }
 
-std::unique_ptr<Kernels> make_cuda_kernels(Device& device, Stream stream, View scratch) {
-  return std::make_unique<CudaKernels>(device, stream, scratch);
+std::unique_ptr<Kernels> make_cuda_kernels(Device& device, const Target& target, View scratch) {
+  return std::make_unique<CudaKernels>(device, target, scratch);
 }
 
 }  // namespace trireme::kernels::cuda

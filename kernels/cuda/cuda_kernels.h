@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/target.h"
 #include "kernels/kernels.h"
 
 namespace trireme::kernels::cuda {
@@ -20,9 +20,9 @@ struct CudaLimits {
 /// Bytes of scratch that operations within the limits need
 std::int64_t scratch_bytes(const CudaLimits& limits);
 
-/// Work is given to `stream`, in the order of the calls; only those that return a number wait for it. `scratch` is device memory,
-/// used by one operation at a time; one that needs more is a std::logic_error. Its copies to the host go by `device`, whose calls
-/// must be ordered with the stream.
-std::unique_ptr<Kernels> make_cuda_kernels(Device& device, Stream stream, View scratch);
+/// Work is given to the target's stream, in the order of the calls; only those that return a number wait for it. `scratch` is
+/// device memory, used by one operation at a time; one that needs more is a std::logic_error. Its copies to the host go by
+/// `device`, whose calls must be ordered with the stream.
+std::unique_ptr<Kernels> make_cuda_kernels(Device& device, const Target& target, View scratch);
 
 }  // namespace trireme::kernels::cuda

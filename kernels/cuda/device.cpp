@@ -17,7 +17,7 @@ void check(cudaError_t status, const char* what) {
 
 class GpuEvent final : public Event {
  public:
-  explicit GpuEvent(Stream stream) : stream_(stream) { check(cudaEventCreateWithFlags(&event_, 0), "making an event"); }
+  explicit GpuEvent(cudaStream_t stream) : stream_(stream) { check(cudaEventCreateWithFlags(&event_, 0), "making an event"); }
   ~GpuEvent() override { cudaEventDestroy(event_); }
   GpuEvent(const GpuEvent&) = delete;
   GpuEvent& operator=(const GpuEvent&) = delete;
@@ -36,7 +36,7 @@ class GpuEvent final : public Event {
   cudaEvent_t get() const { return event_; }
 
  private:
-  Stream stream_;
+  cudaStream_t stream_;
   cudaEvent_t event_ = nullptr;
 };
 
@@ -93,14 +93,18 @@ class Gpu final : public CudaDevice {
   void order_after(const Event& event) override {
     check(cudaStreamWaitEvent(stream_, static_cast<const GpuEvent&>(event).get(), 0), "ordering after an event");
   }
-  std::string name() const override {
-    cudaDeviceProp properties = {};
-    check(cudaGetDeviceProperties(&properties, index_), "asking for the device's name");
-    return properties.name;
+  std::string name() const override { return properties().name; }
+  Target target() const override {
+    const cudaDeviceProp gpu = properties();
+    return {stream_, 10 * gpu.major + gpu.minor, gpu.multiProcessorCount};
   }
-  Stream stream() const override { return stream_; }
 
  private:
+  cudaDeviceProp properties() const {
+    cudaDeviceProp properties = {};
+    check(cudaGetDeviceProperties(&properties, index_), "asking for the device's properties");
+    return properties;
+  }
   void move(void* to, const void* from, std::int64_t bytes, cudaMemcpyKind kind) {
     if (bytes > 0) check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), kind, stream_), "copying");
   }

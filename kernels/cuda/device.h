@@ -3,15 +3,15 @@
 
 #include <memory>
 
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/target.h"
 #include "kernels/device.h"
 
 namespace trireme::kernels::cuda {
 
-/// Its calls are ordered with what is given to `stream()`, and done when the stream gets there.
+/// Its calls are ordered with what is given to the stream of `target()`, and done when that gets there.
 class CudaDevice : public Device {
  public:
-  virtual Stream stream() const = 0;
+  virtual Target target() const = 0;
 };
 
 /// GPU `index` of this host. base::Error names what the runtime says when there is none.

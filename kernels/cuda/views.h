@@ -1,7 +1,9 @@
 // Typed pointers of views for the launchers.
 #pragma once
 
+#include <limits>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 
 #include "kernels/cuda/instructions/ptx.cuh"
@@ -50,7 +52,15 @@ bool aligned16(const Pointers*... p) {
   return ((reinterpret_cast<std::uintptr_t>(p) % 16 == 0) && ...);
 }
 
+/// n as an int, or std::invalid_argument: sizes are 64 bits wide on the host, most of them 32 in a kernel.
+inline int narrow(std::int64_t n) {
+  if (n < 0 || n > std::numeric_limits<int>::max())
+    throw std::invalid_argument("a kernel takes sizes below 2^31, not " + std::to_string(n));
+  return static_cast<int>(n);
+}
+/// n as a dimension of a grid, or std::invalid_argument
+inline unsigned grid_size(std::int64_t n) { return static_cast<unsigned>(narrow(n)); }
 /// How many blocks of `each` cover n
-inline unsigned blocks_of(std::int64_t n, std::int64_t each) { return static_cast<unsigned>((n + each - 1) / each); }
+inline unsigned blocks_of(std::int64_t n, std::int64_t each) { return grid_size((n + each - 1) / each); }
 
 }  // namespace trireme::kernels::cuda

@@ -34,7 +34,6 @@ struct Options {
   bool assembly = true;       // how fibers switch; false: ucontext
   bool count = false;         // sectors and bank conflicts, which cost time
   double block_seconds = 60;  // of processor time: a block that takes more is taken for endless
-  int planted_bug = 0;        // which one of kernels/cuda/bugs.h kernels run with; 0: none
 };
 Options& options();
 
@@ -83,7 +82,6 @@ void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 blo
 
 // ---- what follows is for threads of a launch
 int lane();
-bool planted(int bug);
 
 /// All lanes of `mask` deposit their arguments; the last one computes for all (`compute` may be null), then all go on.
 using Compute = void (*)(void* const* arguments, std::uint32_t mask);

@@ -97,9 +97,9 @@ void wgmma_wait(Location where = Location::current()) {
 }
 
 namespace detail {
-template <class T, int n>
-void wgmma(float (&d)[n], const std::uint32_t* a, std::uint64_t descriptor_a, std::uint64_t descriptor_b, bool a_m_major,
-           bool b_n_major, bool accumulate, Location where) {
+template <class T, bool a_m_major, bool b_n_major, int n>
+void wgmma(float (&d)[n], const std::uint32_t* a, std::uint64_t descriptor_a, std::uint64_t descriptor_b, bool accumulate,
+           Location where) {
   static_assert(std::is_same_v<T, __nv_bfloat16> || std::is_same_v<T, __half>);
   static_assert(n % 4 == 0 && n <= 128, "n / 2 registers for n columns, a multiple of 8 up to 256");
   const auto element = std::is_same_v<T, __half> ? simt::Element::fp16 : simt::Element::bf16;
@@ -111,14 +111,14 @@ void wgmma(float (&d)[n], const std::uint32_t* a, std::uint64_t descriptor_a, st
 /// 4 j + 2 h + e of lane l of warp w: row 16 w + l / 4 + 8 h, column 8 j + 2 (l % 4) + e.
 template <class T, bool a_m_major = false, bool b_n_major = false, int registers>
 void wgmma(float (&d)[registers], std::uint64_t a, std::uint64_t b, bool accumulate, Location where = Location::current()) {
-  detail::wgmma<T>(d, nullptr, a, b, a_m_major, b_n_major, accumulate, where);
+  detail::wgmma<T, a_m_major, b_n_major>(d, nullptr, a, b, accumulate, where);
 }
 /// a from registers, fragments as those of mma_m16n8k16; they must live, unchanged, until the wait: wgmma_fence_operand after it
 /// says so to the compiler.
 template <class T, bool b_n_major = false, int registers>
 void wgmma(float (&d)[registers], const std::uint32_t (&a)[4], std::uint64_t b, bool accumulate,
            Location where = Location::current()) {
-  detail::wgmma<T>(d, a, 0, b, false, b_n_major, accumulate, where);
+  detail::wgmma<T, false, b_n_major>(d, a, 0, b, accumulate, where);
 }
 
 /// True in one lane of the converged warp

@@ -193,7 +193,6 @@ void fail(const std::string& message, Location where) {
 }
 
 int lane() { return current->lane; }
-bool planted(int bug) { return options().planted_bug == bug; }
 
 void check_launch(const char* kernel, dim3 grid, dim3 size, std::size_t shared_bytes, std::size_t shared_limit) {
   const std::uint64_t threads = std::uint64_t{size.x} * size.y * size.z;

@@ -3,7 +3,7 @@
 
 #include "config/config.h"
 #include "kernels/kernels.h"
-#include "spec/memory.h"
+#include "spec/buffers.h"
 
 namespace trireme::model {
 

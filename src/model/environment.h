@@ -3,26 +3,20 @@
 
 #include <cstdint>
 
-#include "grid/communicator.h"
 #include "grid/progress.h"
 #include "kernels/kernels.h"
 #include "model/dimensions.h"
+#include "model/region.h"
 
 namespace trireme::model {
 
 struct Environment {
   kernels::Kernels& kernels;
-  grid::Communicator& tensor;  // the tensor-parallel group
-  grid::Progress& progress;    // polled between kernels, so that transfers advance
+  Region region;             // of the tensor-parallel group
+  grid::Progress& progress;  // polled between kernels, so that transfers advance
   Dimensions dims;
   float dropout;       // rate
   std::uint64_t seed;  // of the run
-
-  bool split() const { return tensor.size() > 1; }
-  /// In place, done before the next kernel: the g operator's forward pass, and f's backward pass (section 2.3).
-  void all_reduce(kernels::View v) const {
-    tensor.order_after(tensor.all_reduce(v, grid::Reduce::sum, grid::Traffic::tp_all_reduce));
-  }
 };
 
 /// Where dropout acts.

@@ -3,72 +3,83 @@
 namespace trireme::model {
 namespace {
 
+using enum spec::Buffer;
 using grid::Reduce;
-using grid::Traffic;
 
-struct Sums {
+struct Halves {
   View exponentials, target_logits;  // [n]
 };
 
-Sums halves(const Environment& env, const HeadScratch& scratch) {
+Halves halves_of_sums(const Environment& env, const Buffers& at) {
   const std::int64_t n = env.dims.n();
-  return {scratch.sums.slice(0, n), scratch.sums.slice(n, n)};
+  return {at[sums].slice(0, n), at[sums].slice(n, n)};
 }
 
-/// scratch.logits := exp(logits - maximum), scratch.sums those of the whole vocabulary.
-void forward(const Environment& env, const StageParameters& weights, View x, View targets, const HeadScratch& scratch) {
+kernels::LinearShape output_shape(const Dimensions& d) { return {d.n(), d.hidden, d.vocabulary.rows}; }
+
+/// logits := exp(logits - maximum), sums those of the whole vocabulary.
+void forward(const Environment& env, const StageParameters& weights, View x, View targets, const Buffers& at) {
   const Dimensions& d = env.dims;
-  env.kernels.layer_norm(d.n(), d.hidden, x, weights.norm_gain, weights.norm_bias, scratch.norm, scratch.mean, scratch.rstd);
-  env.kernels.linear({d.n(), d.hidden, d.vocabulary.rows}, scratch.norm, weights.output, {}, scratch.logits);
-  env.kernels.cross_entropy_maximum(d.n(), scratch.logits, d.vocabulary, scratch.maximum);
-  env.tensor.order_after(env.tensor.all_reduce(scratch.maximum, Reduce::maximum, Traffic::tp_all_reduce));
-  const Sums sums = halves(env, scratch);
-  env.kernels.cross_entropy_sums(d.n(), scratch.logits, d.vocabulary, targets, scratch.maximum, sums.exponentials,
-                                 sums.target_logits);
-  env.all_reduce(scratch.sums);
+  env.kernels.layer_norm({.rows = d.n(),
+                          .hidden = d.hidden,
+                          .x = x,
+                          .gain = weights.norm_gain,
+                          .bias = weights.norm_bias,
+                          .y = at[head_norm],
+                          .mean = at[head_mean],
+                          .rstd = at[head_rstd]});
+  env.kernels.linear(output_shape(d), env.region.enter(at[head_norm]), weights.output, {}, at[logits]);
+  env.kernels.cross_entropy_maximum(d.n(), at[logits], d.vocabulary, at[maximum]);
+  env.region.combine(at[maximum], Reduce::maximum);
+  const Halves of = halves_of_sums(env, at);
+  env.kernels.cross_entropy_sums({.rows = d.n(),
+                                  .logits = at[logits],
+                                  .range = d.vocabulary,
+                                  .targets = targets,
+                                  .maximum = at[maximum],
+                                  .sums = of.exponentials,
+                                  .target_logits = of.target_logits});
+  env.region.combine(at[sums], Reduce::sum);
 }
 
-void form_loss(const Environment& env, View targets, float scale, const HeadScratch& scratch, View loss) {
-  const Sums sums = halves(env, scratch);
-  env.kernels.cross_entropy_gradient(env.dims.n(), scratch.logits, env.dims.vocabulary, targets, sums.exponentials,
-                                     sums.target_logits, scale, scratch.losses);
-  env.kernels.sum(scratch.losses, loss);
+void form_loss(const Environment& env, View targets, float scale, const Buffers& at, View loss) {
+  const Halves of = halves_of_sums(env, at);
+  env.kernels.cross_entropy_gradient({.rows = env.dims.n(),
+                                      .logits = at[logits],
+                                      .range = env.dims.vocabulary,
+                                      .targets = targets,
+                                      .sums = of.exponentials,
+                                      .target_logits = of.target_logits,
+                                      .scale = scale,
+                                      .losses = at[losses]});
+  env.kernels.sum(at[losses], loss);
 }
 
 }  // namespace
 
-HeadScratch take_head_scratch(kernels::Arena& arena, const Dimensions& dims) {
-  const auto counts = spec::head_scratch(dims.sizes);
-  const std::int64_t* next = counts.data();
-  const auto take = [&] { return arena.take(kernels::DType::fp32, *next++); };
-  return {.norm = take(),
-          .d_norm = take(),
-          .mean = take(),
-          .rstd = take(),
-          .maximum = take(),
-          .losses = take(),
-          .sums = take(),
-          .logits = take()};
-}
-
-void head_loss(const Environment& env, const StageParameters& weights, View x, View targets, const HeadScratch& scratch,
-               View loss) {
-  forward(env, weights, x, targets, scratch);
-  form_loss(env, targets, 0.0f, scratch, loss);
+void head_loss(const Environment& env, const StageParameters& weights, View x, View targets, const Buffers& at, View loss) {
+  forward(env, weights, x, targets, at);
+  form_loss(env, targets, 0.0f, at, loss);
 }
 
 void head_loss_and_gradient(const Environment& env, const StageParameters& weights, const StageParameters& gradients, View x,
-                            View targets, float scale, const HeadScratch& scratch, View loss, View d) {
-  forward(env, weights, x, targets, scratch);
-  form_loss(env, targets, scale, scratch, loss);
-  const Dimensions& dim = env.dims;
-  const kernels::LinearShape shape{dim.n(), dim.hidden, dim.vocabulary.rows};
-  env.kernels.linear_input_gradient(shape, scratch.logits, weights.output, scratch.d_norm);
-  const grid::Ticket sum = env.tensor.all_reduce(scratch.d_norm, Reduce::sum, Traffic::tp_all_reduce);
-  env.kernels.linear_weight_gradient(shape, scratch.logits, scratch.norm, gradients.output, {});
-  env.tensor.order_after(sum);
-  env.kernels.layer_norm_backward(dim.n(), dim.hidden, scratch.d_norm, x, weights.norm_gain, scratch.mean, scratch.rstd, {}, d,
-                                  gradients.norm_gain, gradients.norm_bias);
+                            View targets, float scale, const Buffers& at, View loss, View d) {
+  forward(env, weights, x, targets, at);
+  form_loss(env, targets, scale, at, loss);
+  const kernels::LinearShape shape = output_shape(env.dims);
+  env.kernels.linear_input_gradient(shape, at[logits], weights.output, at[d_head_norm]);
+  const Region::Sum d_norm = env.region.enter_backward(at[d_head_norm]);
+  env.kernels.linear_weight_gradient(shape, at[logits], env.region.enter(at[head_norm]), gradients.output, {});
+  env.kernels.layer_norm_backward({.rows = env.dims.n(),
+                                   .hidden = env.dims.hidden,
+                                   .dy = env.region.finish(d_norm),
+                                   .x = x,
+                                   .gain = weights.norm_gain,
+                                   .mean = at[head_mean],
+                                   .rstd = at[head_rstd],
+                                   .dx = d,
+                                   .dgain = gradients.norm_gain,
+                                   .dbias = gradients.norm_bias});
 }
 
 }  // namespace trireme::model

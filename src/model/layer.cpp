@@ -3,128 +3,189 @@
 namespace trireme::model {
 namespace {
 
+using enum spec::Buffer;
 using kernels::Dropout;
-using kernels::DType;
 using kernels::LinearShape;
 
-/// y = residual + dropout(x W^T + bias), W split by rows; then the norm of y.
-void attention_output(const Environment& env, const LayerParameters& w, View x, Dropout dropout, View residual,
-                      const LayerActivations& act, View partial) {
+/// The four matrices: their rows, columns of what they read and of what they form.
+LinearShape qkv_shape(const Dimensions& d) { return {d.n(), d.hidden, 3 * d.local_hidden}; }
+LinearShape projection_shape(const Dimensions& d) { return {d.n(), d.local_hidden, d.hidden}; }
+LinearShape up_shape(const Dimensions& d) { return {d.n(), d.hidden, d.feed_forward}; }
+LinearShape down_shape(const Dimensions& d) { return {d.n(), d.feed_forward, d.hidden}; }
+
+/// One of the two norms: what it reads and leaves.
+struct Norm {
+  View x, gain, bias, y, mean, rstd;
+};
+Norm first_norm(const LayerParameters& w, View x, const Buffers& at) {
+  return {x, w.norm1_gain, w.norm1_bias, at[norm1], at[mean1], at[rstd1]};
+}
+Norm second_norm(const LayerParameters& w, const Buffers& at) {
+  return {at[middle], w.norm2_gain, w.norm2_bias, at[norm2], at[mean2], at[rstd2]};
+}
+
+// ---- forward
+
+void norm_forward(const Environment& env, const Norm& norm) {
+  env.kernels.layer_norm({.rows = env.dims.n(),
+                          .hidden = env.dims.hidden,
+                          .x = norm.x,
+                          .gain = norm.gain,
+                          .bias = norm.bias,
+                          .y = norm.y,
+                          .mean = norm.mean,
+                          .rstd = norm.rstd});
+}
+
+/// middle = x + dropout(attention W^T + bias), W split by rows; then the norm of middle.
+void attention_output(const Environment& env, const LayerParameters& w, Dropout dropout, View x, const Buffers& at) {
   const Dimensions& d = env.dims;
-  const LinearShape shape{d.n(), d.local_hidden, d.hidden};
-  if (env.split()) {
-    env.kernels.linear(shape, x, w.output_weight, {}, partial);
-    env.all_reduce(partial);
-    env.kernels.residual_layer_norm(d.rows, d.hidden, partial, w.output_bias, dropout, residual, act.middle, w.norm2_gain,
-                                    w.norm2_bias, act.norm2, act.mean2, act.rstd2);
-  } else {
-    env.kernels.linear_residual(shape, d.rows, x, w.output_weight, w.output_bias, dropout, residual, act.middle);
-    env.kernels.layer_norm(d.n(), d.hidden, act.middle, w.norm2_gain, w.norm2_bias, act.norm2, act.mean2, act.rstd2);
+  const Norm norm = second_norm(w, at);
+  if (env.region.split()) {
+    env.kernels.linear(projection_shape(d), at[attention], w.output_weight, {}, at[partial]);
+    env.kernels.residual_layer_norm({.rows = d.rows,
+                                     .hidden = d.hidden,
+                                     .x = env.region.leave(at[partial]),
+                                     .linear_bias = w.output_bias,
+                                     .dropout = dropout,
+                                     .residual = x,
+                                     .sum = norm.x,
+                                     .gain = norm.gain,
+                                     .bias = norm.bias,
+                                     .y = norm.y,
+                                     .mean = norm.mean,
+                                     .rstd = norm.rstd});
+    return;
   }
+  env.kernels.linear_residual({.shape = projection_shape(d),
+                               .rows = d.rows,
+                               .x = at[attention],
+                               .weight = w.output_weight,
+                               .bias = w.output_bias,
+                               .dropout = dropout,
+                               .residual = x,
+                               .y = at[middle]});
+  norm_forward(env, norm);
 }
 
-/// output = residual + dropout(x W^T + bias), W split by rows.
-void mlp_output(const Environment& env, const LayerParameters& w, View x, Dropout dropout, View residual, View output,
-                View partial) {
+/// output = middle + dropout(gelu W^T + bias), W split by rows.
+void mlp_output(const Environment& env, const LayerParameters& w, Dropout dropout, const Buffers& at) {
   const Dimensions& d = env.dims;
-  const LinearShape shape{d.n(), d.feed_forward, d.hidden};
-  if (env.split()) {
-    env.kernels.linear(shape, x, w.down_weight, {}, partial);
-    env.all_reduce(partial);
-    env.kernels.bias_residual(d.rows, d.hidden, partial, w.down_bias, dropout, residual, output);
-  } else {
-    env.kernels.linear_residual(shape, d.rows, x, w.down_weight, w.down_bias, dropout, residual, output);
+  if (env.region.split()) {
+    env.kernels.linear(down_shape(d), at[gelu], w.down_weight, {}, at[partial]);
+    env.kernels.bias_residual({.rows = d.rows,
+                               .hidden = d.hidden,
+                               .x = env.region.leave(at[partial]),
+                               .bias = w.down_bias,
+                               .dropout = dropout,
+                               .residual = at[middle],
+                               .y = at[output]});
+    return;
   }
+  env.kernels.linear_residual({.shape = down_shape(d),
+                               .rows = d.rows,
+                               .x = at[gelu],
+                               .weight = w.down_weight,
+                               .bias = w.down_bias,
+                               .dropout = dropout,
+                               .residual = at[middle],
+                               .y = at[output]});
 }
 
-/// dx [n, h] of a column-parallel matrix, all-reduced while the weight gradient is formed.
-void column_backward(const Environment& env, LinearShape shape, View dy, View x, View weight, View dweight, View dbias, View dx) {
-  env.kernels.linear_input_gradient(shape, dy, weight, dx);
-  const grid::Ticket sum = env.tensor.all_reduce(dx, grid::Reduce::sum, grid::Traffic::tp_all_reduce);
-  env.progress.poll();
-  env.kernels.linear_weight_gradient(shape, dy, x, dweight, dbias);
-  env.tensor.order_after(sum);
-  env.progress.poll();
+// ---- backward, in two halves. The gradients of the inputs are what stages before wait for; the kernels that form them form
+// those of the norms and of the biases before dropout too. The gradients of the matrices are formed while the sum over the tensor
+// ranks is under way. They read what was kept, the buffers of Life::halves, and dy: `d` itself without dropout, so that, if they
+// ran later, each block would need these for itself and d a copy.
+
+/// The gradient before a residual's dropout and bias: `d` itself without dropout, else formed in `partial`.
+View through_dropout(const Environment& env, Dropout dropout, View d, View dbias, const Buffers& at) {
+  const View dy = dropout.rate > 0 ? at[partial] : d;
+  env.kernels.bias_residual_backward(env.dims.rows, env.dims.hidden, d, dropout, dy, dbias);
+  return env.region.leave_backward(dy);
 }
 
-/// The gradient before dropout and bias: `d` itself without dropout, else formed in `masked`.
-View through_dropout(const Environment& env, Dropout dropout, View d, View dbias, View masked) {
-  const View dx = dropout.rate > 0 ? masked : d;
-  env.kernels.bias_residual_backward(env.dims.rows, env.dims.hidden, d, dropout, dx, dbias);
-  return dx;
+/// Of norm2, in d_norm, from that of the product with the second matrix.
+Region::Sum mlp_input_gradient(const Environment& env, const LayerParameters& w, View dy, const Buffers& at) {
+  env.kernels.linear_input_gradient_gelu(down_shape(env.dims), dy, w.down_weight, at[up], at[d_wide]);
+  env.progress.poll();
+  env.kernels.linear_input_gradient(up_shape(env.dims), at[d_wide], w.up_weight, at[d_norm]);
+  return env.region.enter_backward(at[d_norm]);
 }
 
-void mlp_backward(const Environment& env, const LayerParameters& w, const LayerParameters& g, Dropout dropout,
-                  const LayerActivations& act, const LayerScratch& scratch, View d) {
-  const Dimensions& dim = env.dims;
-  const LinearShape down{dim.n(), dim.feed_forward, dim.hidden}, up{dim.n(), dim.hidden, dim.feed_forward};
-  const View dy = through_dropout(env, dropout, d, g.down_bias, scratch.partial);
-  env.kernels.linear_weight_gradient(down, dy, act.gelu, g.down_weight, {});
+void mlp_weight_gradient(const Environment& env, const LayerParameters& g, View dy, const Buffers& at) {
   env.progress.poll();
-  env.kernels.linear_input_gradient_gelu(down, dy, w.down_weight, act.up, scratch.d_wide);
-  column_backward(env, up, scratch.d_wide, act.norm2, w.up_weight, g.up_weight, g.up_bias, scratch.d_norm);
-  env.kernels.layer_norm_backward(dim.n(), dim.hidden, scratch.d_norm, act.middle, w.norm2_gain, act.mean2, act.rstd2, d, d,
-                                  g.norm2_gain, g.norm2_bias);
+  env.kernels.linear_weight_gradient(up_shape(env.dims), at[d_wide], env.region.enter(at[norm2]), g.up_weight, g.up_bias);
+  env.progress.poll();
+  env.kernels.linear_weight_gradient(down_shape(env.dims), dy, at[gelu], g.down_weight, {});
+}
+
+/// Of norm1, in d_norm, from that of the product with the second matrix.
+Region::Sum attention_input_gradient(const Environment& env, const LayerParameters& w, Dropout dropout, View dy,
+                                     const Buffers& at) {
+  env.kernels.linear_input_gradient(projection_shape(env.dims), dy, w.output_weight, at[d_attention]);
+  env.progress.poll();
+  env.kernels.attention_backward({.shape = env.dims.attention,
+                                  .dout = at[d_attention],
+                                  .qkv = at[qkv],
+                                  .out = at[attention],
+                                  .log_sum = at[log_sum],
+                                  .dropout = dropout,
+                                  .dqkv = at[d_qkv]});
+  env.kernels.linear_input_gradient(qkv_shape(env.dims), at[d_qkv], w.qkv_weight, at[d_norm]);
+  return env.region.enter_backward(at[d_norm]);
+}
+
+void attention_weight_gradient(const Environment& env, const LayerParameters& g, View dy, const Buffers& at) {
+  env.progress.poll();
+  env.kernels.linear_weight_gradient(qkv_shape(env.dims), at[d_qkv], env.region.enter(at[norm1]), g.qkv_weight, g.qkv_bias);
+  env.progress.poll();
+  env.kernels.linear_weight_gradient(projection_shape(env.dims), dy, at[attention], g.output_weight, {});
+}
+
+/// Ends a block's backward pass: d, past the residual, += the gradient through the norm once its sum is there.
+void norm_backward(const Environment& env, const Norm& norm, const Region::Sum& sum, View dgain, View dbias, View d) {
+  const View dy = env.region.finish(sum);
+  env.progress.poll();
+  env.kernels.layer_norm_backward({.rows = env.dims.n(),
+                                   .hidden = env.dims.hidden,
+                                   .dy = dy,
+                                   .x = norm.x,
+                                   .gain = norm.gain,
+                                   .mean = norm.mean,
+                                   .rstd = norm.rstd,
+                                   .dresidual = d,
+                                   .dx = d,
+                                   .dgain = dgain,
+                                   .dbias = dbias});
 }
 
 }  // namespace
 
-LayerActivations take_layer_activations(kernels::Arena& arena, const Dimensions& dims) {
-  const auto counts = spec::layer_activations(dims.sizes);
-  const std::int64_t* next = counts.data();
-  const auto take = [&] { return arena.take(DType::fp32, *next++); };
-  return {.norm1 = take(),
-          .mean1 = take(),
-          .rstd1 = take(),
-          .qkv = take(),
-          .attention = take(),
-          .log_sum = take(),
-          .middle = take(),
-          .norm2 = take(),
-          .mean2 = take(),
-          .rstd2 = take(),
-          .up = take(),
-          .gelu = take(),
-          .output = take()};
-}
-
-LayerScratch take_layer_scratch(kernels::Arena& arena, const Dimensions& dims) {
-  const auto counts = spec::layer_scratch(dims.sizes);
-  const std::int64_t* next = counts.data();
-  const auto take = [&] { return arena.take(DType::fp32, *next++); };
-  return {.partial = take(), .d_norm = take(), .d_wide = take(), .d_attention = take(), .d_qkv = take()};
-}
-
-void layer_forward(const Environment& env, int layer, const LayerParameters& w, View x, Pass pass, const LayerActivations& act,
-                   const LayerScratch& scratch) {
-  const Dimensions& d = env.dims;
+void layer_forward(const Environment& env, int layer, const LayerParameters& w, View x, Pass pass, const Buffers& at) {
   const auto dropout = [&](Site site) { return dropout_at(env, site, layer, pass.first_sample, pass.training); };
-  env.kernels.layer_norm(d.n(), d.hidden, x, w.norm1_gain, w.norm1_bias, act.norm1, act.mean1, act.rstd1);
-  env.kernels.linear({d.n(), d.hidden, 3 * d.local_hidden}, act.norm1, w.qkv_weight, w.qkv_bias, act.qkv);
+  norm_forward(env, first_norm(w, x, at));
+  env.kernels.linear(qkv_shape(env.dims), env.region.enter(at[norm1]), w.qkv_weight, w.qkv_bias, at[qkv]);
   env.progress.poll();
-  env.kernels.attention(d.attention, act.qkv, dropout(Site::attention), act.attention, act.log_sum);
-  attention_output(env, w, act.attention, dropout(Site::attention_output), x, act, scratch.partial);
+  env.kernels.attention(env.dims.attention, at[qkv], dropout(Site::attention), at[attention], at[log_sum]);
+  attention_output(env, w, dropout(Site::attention_output), x, at);
   env.progress.poll();
-  env.kernels.linear_gelu({d.n(), d.hidden, d.feed_forward}, act.norm2, w.up_weight, w.up_bias, act.up, act.gelu);
+  env.kernels.linear_gelu(up_shape(env.dims), env.region.enter(at[norm2]), w.up_weight, w.up_bias, at[up], at[gelu]);
   env.progress.poll();
-  mlp_output(env, w, act.gelu, dropout(Site::mlp_output), act.middle, act.output, scratch.partial);
+  mlp_output(env, w, dropout(Site::mlp_output), at);
 }
 
 void layer_backward(const Environment& env, int layer, const LayerParameters& w, const LayerParameters& g, View x, Pass pass,
-                    const LayerActivations& act, const LayerScratch& scratch, View d) {
-  const Dimensions& dim = env.dims;
+                    const Buffers& at, View d) {
   const auto dropout = [&](Site site) { return dropout_at(env, site, layer, pass.first_sample, pass.training); };
-  mlp_backward(env, w, g, dropout(Site::mlp_output), act, scratch, d);
-  const LinearShape output{dim.n(), dim.local_hidden, dim.hidden}, qkv{dim.n(), dim.hidden, 3 * dim.local_hidden};
-  const View dy = through_dropout(env, dropout(Site::attention_output), d, g.output_bias, scratch.partial);
-  env.kernels.linear_weight_gradient(output, dy, act.attention, g.output_weight, {});
-  env.kernels.linear_input_gradient(output, dy, w.output_weight, scratch.d_attention);
-  env.progress.poll();
-  env.kernels.attention_backward(dim.attention, scratch.d_attention, act.qkv, act.attention, act.log_sum,
-                                 dropout(Site::attention), scratch.d_qkv);
-  column_backward(env, qkv, scratch.d_qkv, act.norm1, w.qkv_weight, g.qkv_weight, g.qkv_bias, scratch.d_norm);
-  env.kernels.layer_norm_backward(dim.n(), dim.hidden, scratch.d_norm, x, w.norm1_gain, act.mean1, act.rstd1, d, d, g.norm1_gain,
-                                  g.norm1_bias);
+  const View d_down = through_dropout(env, dropout(Site::mlp_output), d, g.down_bias, at);
+  const Region::Sum d_norm2 = mlp_input_gradient(env, w, d_down, at);
+  mlp_weight_gradient(env, g, d_down, at);
+  norm_backward(env, second_norm(w, at), d_norm2, g.norm2_gain, g.norm2_bias, d);
+
+  const View d_projection = through_dropout(env, dropout(Site::attention_output), d, g.output_bias, at);
+  const Region::Sum d_norm1 = attention_input_gradient(env, w, dropout(Site::attention), d_projection, at);
+  attention_weight_gradient(env, g, d_projection, at);
+  norm_backward(env, first_norm(w, x, at), d_norm1, g.norm1_gain, g.norm1_bias, d);
 }
 
 }  // namespace trireme::model

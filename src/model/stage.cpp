@@ -5,13 +5,20 @@
 namespace trireme::model {
 namespace {
 
-using kernels::DType;
+using spec::Buffer;
+using spec::Owner;
 
-Slot take_slot(kernels::Arena& arena, const Dimensions& dims, const spec::Chunk& chunk) {
-  Slot slot;
-  slot.input = arena.take(DType::fp32, dims.n() * dims.hidden);
-  slot.gradient = arena.take(DType::fp32, dims.n() * dims.hidden);
-  for (int k = 0; k < chunk.layers; ++k) slot.layers.push_back(take_layer_activations(arena, dims));
+/// `shared`: the buffers that all layers have in common.
+Slot take_slot(kernels::Arena& arena, const spec::Sizes& sizes, const spec::Chunk& chunk, const Buffers& shared) {
+  Buffers own;
+  own.take(Owner::slot, false, sizes, arena);
+  Slot slot{.input = own[Buffer::input],
+            .gradient = own[Buffer::gradient],
+            .tokens = own[Buffer::tokens],
+            .targets = own[Buffer::targets],
+            .layers = {},
+            .pass = {}};
+  for (int k = 0; k < chunk.layers; ++k) slot.layers.emplace_back(shared).take(Owner::layer, false, sizes, arena);
   return slot;
 }
 
@@ -23,39 +30,38 @@ bool any_head(const std::vector<spec::Chunk>& chunks) {
 
 Stage::Stage(Environment env, std::vector<spec::Chunk> chunks, StageParameters weights, const std::vector<int>& slots,
              kernels::Arena& arena, kernels::Arena& scratch)
-    : env_(env), chunks_(std::move(chunks)), weights_(std::move(weights)), layer_scratch_(take_layer_scratch(scratch, env.dims)) {
+    : env_(env), chunks_(std::move(chunks)), weights_(std::move(weights)) {
+  shared_.take(Owner::layer, true, env_.dims.sizes, scratch);
+  if (any_head(chunks_)) shared_.take(Owner::head, true, env_.dims.sizes, scratch);
   for (std::size_t c = 0; c < chunks_.size(); ++c) {
     slots_.emplace_back();
-    for (int k = 0; k < slots[c]; ++k) slots_.back().push_back(take_slot(arena, env_.dims, chunks_[c]));
+    for (int k = 0; k < slots[c]; ++k) slots_.back().push_back(take_slot(arena, env_.dims.sizes, chunks_[c], shared_));
   }
-  if (any_head(chunks_)) head_scratch_ = take_head_scratch(scratch, env_.dims);
 }
 
-void Stage::run_layers(int c, Slot& slot, const Microbatch& microbatch, bool training) {
+void Stage::run_layers(int c, Slot& slot, Pass pass) {
   const spec::Chunk& chunk = chunks_[c];
-  slot.pass = {microbatch.first_sample, training};
-  slot.tokens = microbatch.inputs;
+  slot.pass = pass;
   if (chunk.embedding) embedding_forward(env_, weights_, slot.tokens, slot.pass, slot.input);
   View x = slot.input;
   for (int k = 0; k < chunk.layers; ++k) {
     const int layer = chunk.first_layer + k;
-    layer_forward(env_, layer, weights_.layers[layer], x, slot.pass, slot.layers[k], layer_scratch_);
-    x = slot.layers[k].output;
+    layer_forward(env_, layer, weights_.layers[layer], x, slot.pass, slot.layers[k]);
+    x = slot.layers[k][Buffer::output];
   }
 }
 
-void Stage::forward(int c, int index, const Microbatch& microbatch, const StageParameters& gradients, float loss_scale) {
+void Stage::forward(int c, int index, std::uint64_t first_sample, const StageParameters& gradients, float loss_scale, View loss) {
   Slot& slot = slots_[c][index];
-  run_layers(c, slot, microbatch, true);
+  run_layers(c, slot, {first_sample, true});
   if (chunks_[c].head)
-    head_loss_and_gradient(env_, weights_, gradients, slot.output(), microbatch.targets, loss_scale, head_scratch_,
-                           microbatch.loss, slot.gradient);
+    head_loss_and_gradient(env_, weights_, gradients, slot.output(), slot.targets, loss_scale, shared_, loss, slot.gradient);
 }
 
-void Stage::evaluate(int c, int index, const Microbatch& microbatch) {
+void Stage::evaluate(int c, int index, std::uint64_t first_sample, View loss) {
   Slot& slot = slots_[c][index];
-  run_layers(c, slot, microbatch, false);
-  if (chunks_[c].head) head_loss(env_, weights_, slot.output(), microbatch.targets, head_scratch_, microbatch.loss);
+  run_layers(c, slot, {first_sample, false});
+  if (chunks_[c].head) head_loss(env_, weights_, slot.output(), slot.targets, shared_, loss);
 }
 
 void Stage::backward(int c, int index, const StageParameters& gradients, const std::function<void(int)>& layer_done) {
@@ -64,9 +70,8 @@ void Stage::backward(int c, int index, const StageParameters& gradients, const s
   if (chunk.head) layer_done(chunk.first_layer + chunk.layers);
   for (int k = chunk.layers - 1; k >= 0; --k) {
     const int layer = chunk.first_layer + k;
-    const View x = k > 0 ? slot.layers[k - 1].output : slot.input;
-    layer_backward(env_, layer, weights_.layers[layer], gradients.layers[layer], x, slot.pass, slot.layers[k], layer_scratch_,
-                   slot.gradient);
+    const View x = k > 0 ? slot.layers[k - 1][Buffer::output] : slot.input;
+    layer_backward(env_, layer, weights_.layers[layer], gradients.layers[layer], x, slot.pass, slot.layers[k], slot.gradient);
     layer_done(layer);
   }
   if (!chunk.embedding) return;

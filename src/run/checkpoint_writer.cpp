@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "run/machine.h"
+#include "spec/memory.h"
 #include "store/checkpoint_folder.h"
 
 namespace trireme::run {
@@ -39,7 +40,8 @@ bool ready(const std::future<T>& future) {
 }
 
 View take_snapshot(std::int64_t bytes, kernels::Arena& arena) {
-  return bytes > 0 ? arena.take(kernels::DType::fp32, bytes / bytes_of(kernels::DType::fp32)) : View{};
+  const base::DType type = type_of(spec::State::weight);  // and of all else that is stored
+  return bytes > 0 ? arena.take(type, bytes / bytes_of(type)) : View{};
 }
 
 std::vector<store::TensorRecord> tensor_records(const spec::LocalTable& table) {
@@ -56,7 +58,7 @@ CheckpointWriter::CheckpointWriter(const train::TrainingState& state, Checkpoint
       plan_(std::move(plan)),
       device_(device),
       grid_(grid),
-      arena_(device, "snapshot", snapshot_bytes, kernels::Arena::Memory::pinned),
+      arena_(device, std::string(name_of(spec::MemoryClass::snapshot)), snapshot_bytes, kernels::Arena::Memory::pinned),
       snapshot_(take_snapshot(snapshot_bytes, arena_)),
       rows_(stored_rows(state.table, grid.shape().data, grid.at().data)),
       run_id_(make_run_id(grid.world())) {}
@@ -121,7 +123,7 @@ std::vector<store::TensorPart> CheckpointWriter::take_parts() {
       float* values = copy ? copy : live.fp32();
       if (copy) {
         device_.download(copy, live);
-        copy += base::round_up(elements, base::buffer_alignment / 4);
+        copy += base::aligned_count(live.type, elements);
       }
       const spec::Parameter& parameter = state_.table.parameter(*row);
       parts.push_back({quantity, parameter.name, parameter.shape, row->slice.start, row->slice.count, values});

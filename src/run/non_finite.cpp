@@ -14,21 +14,9 @@ using kernels::View;
 
 constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
 
-struct Named {
-  const char* name;
-  View values;
-};
-
-/// What a layer's forward pass forms, in this order, under the parameters' words.
-std::vector<Named> tensors_of(const model::LayerActivations& act) {
-  return {{"norm1", act.norm1},
-          {"attention.qkv", act.qkv},
-          {"attention", act.attention},
-          {"attention.output and residual", act.middle},
-          {"norm2", act.norm2},
-          {"mlp.up", act.up},
-          {"mlp.up after GELU", act.gelu},
-          {"mlp.down and residual", act.output}};
+/// What a layer's forward pass forms of each token and leaves.
+bool is_searched(const spec::BufferFacts& facts) {
+  return facts.owner == spec::Owner::layer && facts.row_a_token && !is_shared(facts.life);
 }
 
 std::string rank_text(grid::Grid& grid) {
@@ -63,18 +51,18 @@ class Search : public train::Probe {
 
  private:
   enum Pass { forward, backward };
-  /// A tensor's place in the order of the step. `layer`: -1 embedding, l final norm and output layer.
-  struct Place {
+  /// When a tensor is formed in the order of the step. `layer`: -1 embedding, l final norm and output layer.
+  struct Moment {
     int microbatch;
     Pass pass;
     int layer, tensor;
   };
 
-  std::int64_t key_of(const Place& place) const;
+  std::int64_t key_of(const Moment& moment) const;
   std::int64_t microbatch_of_step(int microbatch) const;
-  void look(const Place& place, const std::string& name, View values, bool has_rows);
+  void look(const Moment& moment, const std::string& name, View values, bool has_rows);
   void look_at_gradients(int microbatch, int layer);
-  void found(const Place& place, const std::string& what);
+  void found(const Moment& moment, const std::string& what);
   std::string element_text(View values, int microbatch) const;
   std::string layer_text(int layer) const;
 
@@ -91,27 +79,27 @@ std::int64_t Search::microbatch_of_step(int microbatch) const {
 }
 
 /// Backward passes go through the layers from the last to the first.
-std::int64_t Search::key_of(const Place& place) const {
+std::int64_t Search::key_of(const Moment& moment) const {
   constexpr std::int64_t most_tensors = 32;  // of a layer
-  const std::int64_t order = place.pass == forward ? place.layer + 1 : layers_ - place.layer;
-  return ((2 * microbatch_of_step(place.microbatch) + place.pass) * (layers_ + 2) + order) * most_tensors + place.tensor;
+  const std::int64_t order = moment.pass == forward ? moment.layer + 1 : layers_ - moment.layer;
+  return ((2 * microbatch_of_step(moment.microbatch) + moment.pass) * (layers_ + 2) + order) * most_tensors + moment.tensor;
 }
 
 std::string Search::layer_text(int layer) const {
   return layer < 0 ? "embedding" : layer == layers_ ? "final norm and output layer" : fmt::format("layer {}", layer);
 }
 
-void Search::found(const Place& place, const std::string& what) {
+void Search::found(const Moment& moment, const std::string& what) {
   const train::Batches& batches = trainer_.batches();
-  const std::int64_t first = batches.first_sample(step_, place.microbatch), b = trainer_.config().batch.micro;
+  const std::int64_t first = batches.first_sample(step_, moment.microbatch), b = trainer_.config().batch.micro;
   std::vector<std::int64_t> samples;
   for (std::int64_t j = 0; j < b; ++j) samples.push_back(batches.sample_at(first + j));
-  key_ = key_of(place);
+  key_ = key_of(moment);
   text_ =
       fmt::format("microbatch {}, {}, {}: {}; {}; the microbatch holds sample{} {}, position{} of the run",
-                  microbatch_of_step(place.microbatch), place.pass == forward ? "forward" : "backward", layer_text(place.layer),
-                  what, rank_text(trainer_.replica().grid()), b > 1 ? "s" : "", fmt::join(samples, ", "),
-                  b > 1 ? fmt::format("s {} to {}", first, first + b - 1) : fmt::format(" {}", first));
+                  microbatch_of_step(moment.microbatch), moment.pass == forward ? "forward" : "backward",
+                  layer_text(moment.layer), what, rank_text(trainer_.replica().grid()), b > 1 ? "s" : "",
+                  fmt::join(samples, ", "), b > 1 ? fmt::format("s {} to {}", first, first + b - 1) : fmt::format(" {}", first));
 }
 
 /// Of the first element that is not finite in a tensor of a row a token.
@@ -125,12 +113,12 @@ std::string Search::element_text(View values, int microbatch) const {
                      trainer_.batches().sample_at(trainer_.batches().first_sample(step_, microbatch) + row % b));
 }
 
-void Search::look(const Place& place, const std::string& name, View values, bool has_rows) {
-  if (key_of(place) >= key_) return;
+void Search::look(const Moment& moment, const std::string& name, View values, bool has_rows) {
+  if (key_of(moment) >= key_) return;
   const std::int64_t count = trainer_.replica().kernels().non_finite_count(values);
   if (count == 0) return;
-  found(place, fmt::format("{}: {} of {} values are not finite{}", name, count, values.count,
-                           has_rows ? element_text(values, place.microbatch) : ""));
+  found(moment, fmt::format("{}: {} of {} values are not finite{}", name, count, values.count,
+                            has_rows ? element_text(values, moment.microbatch) : ""));
 }
 
 void Search::look_at_gradients(int microbatch, int layer) {
@@ -156,14 +144,15 @@ void Search::after_forward(int c, int index, int microbatch, View loss_cell) {
   if (chunk.embedding) look({microbatch, forward, -1, 0}, "output", slot.input, true);
   for (int k = 0; k < chunk.layers; ++k) {
     int tensor = 0;
-    for (const Named& one : tensors_of(slot.layers[k]))
-      look({microbatch, forward, chunk.first_layer + k, tensor++}, one.name, one.values, true);
+    for (const spec::BufferFacts& facts : spec::buffers())
+      if (is_searched(facts))
+        look({microbatch, forward, chunk.first_layer + k, tensor++}, std::string(facts.name), slot.layers[k][facts.buffer], true);
   }
   if (!chunk.head) return;
-  const Place place{microbatch, forward, layers_, 0};
+  const Moment moment{microbatch, forward, layers_, 0};
   double loss = 0;
   trainer_.replica().device().download(&loss, loss_cell);
-  if (!std::isfinite(loss) && key_of(place) < key_) found(place, fmt::format("the loss is {}", loss));
+  if (!std::isfinite(loss) && key_of(moment) < key_) found(moment, fmt::format("the loss is {}", loss));
   look_at_gradients(microbatch, layers_);  // the head forms them now; in backward() those of later microbatches may be in
 }
 

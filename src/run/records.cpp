@@ -11,7 +11,6 @@
 #include "base/units.h"
 
 namespace trireme::run {
-
 namespace {
 
 constexpr const char* metrics_header =
@@ -27,27 +26,6 @@ std::string rows_up_to(const std::string& path, std::int64_t step) {
     if (std::strtoll(row.c_str(), nullptr, 10) <= step) kept += row + "\n";
   return kept;
 }
-
-}  // namespace
-
-MetricsFile::MetricsFile(std::string path, std::int64_t step) : path_(std::move(path)) {
-  base::write_file_atomically(path_, metrics_header + (step > 0 ? rows_up_to(path_, step) : ""));
-  file_.open(path_, std::ios::app);
-  if (!file_) base::fail("{}: cannot write", path_);
-}
-
-void MetricsFile::append(const StepRecord& r) {
-  using base::real_text;
-  file_ << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.step, r.samples, r.tokens, real_text(r.result.loss),
-                       r.validation_loss ? real_text(*r.validation_loss) : "", real_text(r.result.gradient_norm),
-                       real_text(r.result.learning_rate), real_text(r.loss_scale), real_text(r.seconds),
-                       real_text(r.tokens_per_second), real_text(r.model_tflops), real_text(r.hardware_tflops),
-                       r.peak_memory_bytes, r.skipped, r.threads)
-        << std::flush;
-  if (!file_) base::fail("{}: cannot write: is the disk full?", path_);
-}
-
-namespace {
 
 std::vector<RankColumn> rank_columns(train::Trainer& trainer, const kernels::Arena& snapshot, const ProcessFacts& process) {
   const grid::Activity& activity = trainer.grid().world().activity();
@@ -83,6 +61,23 @@ std::vector<RankColumn> rank_columns(train::Trainer& trainer, const kernels::Are
 }
 
 }  // namespace
+
+MetricsFile::MetricsFile(std::string path, std::int64_t step) : path_(std::move(path)) {
+  base::write_file_atomically(path_, metrics_header + (step > 0 ? rows_up_to(path_, step) : ""));
+  file_.open(path_, std::ios::app);
+  if (!file_) base::fail("{}: cannot write", path_);
+}
+
+void MetricsFile::append(const StepRecord& r) {
+  using base::real_text;
+  file_ << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.step, r.samples, r.tokens, real_text(r.result.loss),
+                       r.validation_loss ? real_text(*r.validation_loss) : "", real_text(r.result.gradient_norm),
+                       real_text(r.result.learning_rate), real_text(r.loss_scale), real_text(r.seconds),
+                       real_text(r.tokens_per_second), real_text(r.model_tflops), real_text(r.hardware_tflops),
+                       r.peak_memory_bytes, r.skipped, r.threads)
+        << std::flush;
+  if (!file_) base::fail("{}: cannot write: is the disk full?", path_);
+}
 
 RankTable gather_ranks(train::Trainer& trainer, const kernels::Arena& snapshot, const ProcessFacts& process) {
   grid::World& world = trainer.grid().world();

@@ -26,7 +26,7 @@ Saves::Saves(const config::Resolved& resolved, const Start& start, train::Traine
       requests_(requests),
       folder_(folder),
       writer_(trainer.state(), plan(resolved, start), trainer.replica().device(), trainer.grid(),
-              trainer.layout().memory[trainer.grid().at().pipeline].bytes[5]) {
+              trainer.layout().memory[trainer.grid().at().pipeline][spec::MemoryClass::snapshot]) {
   if (start.resumes && start.origin.moments) writer_.set_saved_step(start.origin.step);
   requests_.expect_save(static_cast<double>(spec::checkpoint_bytes(config_.model)) / world_.size() / unmeasured_save_rate);
 }

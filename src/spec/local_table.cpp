@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "base/alignment.h"
+#include "spec/state.h"
 
 namespace trireme::spec {
 namespace {
 
-constexpr std::int64_t alignment = base::buffer_alignment / 4;  // elements of fp32
+/// Elements from a row of the flat buffers to the next.
+constexpr std::int64_t stride(std::int64_t elements) { return base::aligned_count(type_of(State::weight), elements); }
 
 bool holds(const Chunk& chunk, const Parameter& parameter, int layers) {
   if (parameter.layer < 0) return chunk.embedding;
@@ -20,7 +22,20 @@ void place(LocalTable& table, bool decay) {
   for (LocalParameter& row : table.rows) {
     if (table.parameter(row).decay != decay) continue;
     row.offset = table.elements;
-    table.elements += base::round_up(row.elements, alignment);
+    table.elements += stride(row.elements);
+  }
+}
+
+/// Calls work(row, data rank that stores it) for each row that is stored, in their order: ranks never go down.
+template <class Work>
+void for_each_stored(const LocalTable& table, int data, const Work& work) {
+  const auto stored = [](const LocalParameter& row) { return row.counted && row.slice.elements() > 0; };
+  std::int64_t all = 0, before = 0;
+  for (const LocalParameter& row : table.rows) all += stored(row) ? row.slice.elements() : 0;
+  for (const LocalParameter& row : table.rows) {
+    if (!stored(row)) continue;
+    work(row, (before + row.slice.elements() / 2) * data / all);  // where its middle falls
+    before += row.slice.elements();
   }
 }
 
@@ -56,22 +71,28 @@ LocalTable make_local_table(const config::Model& model, const StageMap& map, int
 }
 
 std::vector<const LocalParameter*> stored_rows(const LocalTable& table, int data, int rank) {
-  const auto stored = [](const LocalParameter& row) { return row.counted && row.slice.elements() > 0; };
-  std::int64_t all = 0, before = 0;
-  for (const LocalParameter& row : table.rows) all += stored(row) ? row.slice.elements() : 0;
   std::vector<const LocalParameter*> rows;
-  for (const LocalParameter& row : table.rows) {
-    if (!stored(row)) continue;
-    if ((before + row.slice.elements() / 2) * data / all == rank) rows.push_back(&row);  // where its middle falls
-    before += row.slice.elements();
-  }
+  for_each_stored(table, data, [&](const LocalParameter& row, std::int64_t owner) {
+    if (owner == rank) rows.push_back(&row);
+  });
   return rows;
 }
 
 std::int64_t stored_elements(const std::vector<const LocalParameter*>& rows) {
   std::int64_t sum = 0;
-  for (const LocalParameter* row : rows) sum += base::round_up(row->slice.elements(), alignment);
+  for (const LocalParameter* row : rows) sum += stride(row->slice.elements());
   return sum;
+}
+
+std::int64_t most_stored_elements(const LocalTable& table, int data) {
+  std::int64_t most = 0, sum = 0, last = 0;
+  for_each_stored(table, data, [&](const LocalParameter& row, std::int64_t owner) {
+    if (owner != last) sum = 0;  // a rank's rows follow each other
+    last = owner;
+    sum += stride(row.slice.elements());
+    most = std::max(most, sum);
+  });
+  return most;
 }
 
 std::vector<Bucket> gradient_buckets(const LocalTable& table) {

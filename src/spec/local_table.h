@@ -40,6 +40,8 @@ LocalTable make_local_table(const config::Model& model, const StageMap& map, int
 std::vector<const LocalParameter*> stored_rows(const LocalTable& table, int data, int rank);
 /// Elements of one copy of these rows, without padding of the vocabulary, each row rounded up to buffer_alignment.
 std::int64_t stored_elements(const std::vector<const LocalParameter*>& rows);
+/// The largest of these numbers over all `data` ranks, in one walk.
+std::int64_t most_stored_elements(const LocalTable& table, int data);
 
 /// What is reduced over the data ranks at once: the decayed rows of one layer, -1 the positions, when its backward pass is done;
 /// last of all the rows without decay, of all layers. The token embedding goes by itself, after the tied gradients were added.

@@ -2,40 +2,41 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "base/alignment.h"
 
 namespace trireme::spec {
 namespace {
 
-constexpr std::int64_t element = 4;  // bytes of fp32 and of a token's int32
+using base::aligned_bytes;
+using base::DType;
 
-/// Bytes that an arena gives for `elements`.
-std::int64_t taken(std::int64_t elements) { return base::round_up(elements * element, base::buffer_alignment); }
+/// What one of a group's reductions is of.
+struct Message {
+  DType type;
+  std::int64_t elements;
+};
 
-template <std::size_t n>
-std::int64_t taken(const std::array<std::int64_t, n>& buffers) {
-  std::int64_t sum = 0;
-  for (const std::int64_t elements : buffers) sum += taken(elements);
-  return sum;
-}
-
-/// Scratch of a group of `size` whose longest reduction has `elements` of `width` bytes: a piece from every other member, or as
-/// much of it as fits; a number of 8 bytes at least, from the exchange by which a grid is made.
-std::int64_t exchange_scratch(std::int64_t elements, std::int64_t width, std::int64_t size, std::int64_t limit) {
+/// Scratch of a group of `size` whose longest reduction is `longest`: a piece from every other member, or as much of it as fits;
+/// a number of 8 bytes at least, from the exchange by which a grid is made.
+std::int64_t exchange_scratch(Message longest, std::int64_t size, std::int64_t limit) {
   if (size == 1) return 0;
-  const std::int64_t piece = (elements + size - 1) / size, fits = limit / ((size - 1) * width);
+  const std::int64_t width = bytes_of(longest.type);
+  const std::int64_t piece = (longest.elements + size - 1) / size, fits = limit / ((size - 1) * width);
   return (size - 1) * std::max({std::int64_t{8}, width, width * std::min(piece, fits)});
 }
 
 std::int64_t activations(const Sizes& sizes, const std::vector<Chunk>& chunks, const std::vector<int>& slots) {
   std::int64_t sum = 0;
-  for (std::size_t c = 0; c < chunks.size(); ++c) {
-    const std::int64_t ends = 2 * taken(sizes.rows * sizes.hidden);  // a slot's input and its gradient
-    const std::int64_t tokens = 2 * taken(sizes.rows);               // inputs and targets
-    sum += slots[c] * (ends + tokens + chunks[c].layers * taken(layer_activations(sizes)));
-  }
+  for (std::size_t c = 0; c < chunks.size(); ++c)
+    sum += slots[c] * (buffer_bytes(Owner::slot, false, sizes) + chunks[c].layers * buffer_bytes(Owner::layer, false, sizes));
   return sum;
+}
+
+std::int64_t scratch(const Sizes& sizes, const std::vector<Chunk>& chunks) {
+  const bool head = std::any_of(chunks.begin(), chunks.end(), [](const Chunk& chunk) { return chunk.head; });
+  return buffer_bytes(Owner::layer, true, sizes) + (head ? buffer_bytes(Owner::head, true, sizes) : 0);
 }
 
 std::int64_t communication(const config::Config& config, const LocalTable& table, const StageMap& map, const Sizes& sizes,
@@ -44,72 +45,34 @@ std::int64_t communication(const config::Config& config, const LocalTable& table
   const std::int64_t tied = tied_elements(table);
   std::int64_t longest = tied;  // of the data group's reductions
   for (const Bucket& bucket : gradient_buckets(table)) longest = std::max(longest, bucket.elements);
-  const std::int64_t activation = table.rows.empty() ? 0 : sizes.rows * sizes.hidden;
-  const std::int64_t norms = t * static_cast<std::int64_t>(table.parameters.size());  // doubles, see train::GradientNorm
-  return exchange_scratch(activation, element, t, limit) + exchange_scratch(longest, element, layout.data, limit) +
-         exchange_scratch(norms, sizeof(double), t * p, limit) +
-         (tied > 0 && p > 1 ? exchange_scratch(tied, element, 2, limit) : 0);
+  const BufferFacts& partial = facts_of(Buffer::partial);
+  const Message activation{partial.type, table.rows.empty() ? 0 : partial.elements(sizes)};
+  const Message norms{DType::fp64, t * static_cast<std::int64_t>(table.parameters.size())};  // see train::GradientNorm
+  const DType gradient = type_of(State::gradient);
+  return exchange_scratch(activation, t, limit) + exchange_scratch({gradient, longest}, layout.data, limit) +
+         exchange_scratch(norms, t * p, limit) + (tied > 0 && p > 1 ? exchange_scratch({gradient, tied}, 2, limit) : 0);
 }
 
-/// Of the weights and two moments, the most that any rank of the stage stores.
+/// Tensor ranks such that every other one stores as much as one of them: rank 0 stores what is not split too, and of the token
+/// embedding the ranks before one hold only real rows, the ranks behind it only padding.
+std::set<int> unlike_ranks(const config::Model& model, int tensor) {
+  const std::int64_t rows = padded_vocabulary(model.vocabulary, tensor) / tensor;
+  const int last_row = static_cast<int>((model.vocabulary - 1) / rows);
+  std::set<int> ranks{0, 1, last_row, last_row + 1};
+  ranks.erase(ranks.lower_bound(tensor), ranks.end());
+  return ranks;
+}
+
+/// Of what checkpoints store, the most that any rank of the stage holds.
 std::int64_t snapshot_bytes(const config::Config& config, const StageMap& map, const MemoryLayout& layout) {
   const int t = static_cast<int>(config.parallel.tensor);
   std::int64_t most = 0;
-  for (int rank = 0; rank < t; ++rank) {
-    const LocalTable table = make_local_table(config.model, map, layout.stage, t, rank);
-    for (int data = 0; data < layout.data; ++data) most = std::max(most, stored_elements(stored_rows(table, layout.data, data)));
-  }
-  return 3 * most * element;
+  for (const int rank : unlike_ranks(config.model, t))
+    most = std::max(most, most_stored_elements(make_local_table(config.model, map, layout.stage, t, rank), layout.data));
+  return most * stored_bytes();
 }
 
 }  // namespace
-
-Sizes make_sizes(const config::Model& model, std::int64_t micro_batch, int tensor) {
-  return {.rows = model.sequence * micro_batch,
-          .hidden = model.hidden,
-          .local_hidden = model.hidden / tensor,
-          .feed_forward = 4 * model.hidden / tensor,
-          .local_heads = model.heads / tensor,
-          .local_vocabulary = padded_vocabulary(model.vocabulary, tensor) / tensor};
-}
-
-std::array<std::int64_t, 13> layer_activations(const Sizes& s) {
-  const std::int64_t n = s.rows, full = n * s.hidden, local = n * s.local_hidden, wide = n * s.feed_forward;
-  return {full,               // norm1
-          n,                  // mean1
-          n,                  // rstd1
-          3 * local,          // qkv
-          local,              // attention
-          n * s.local_heads,  // log_sum
-          full,               // middle
-          full,               // norm2
-          n,                  // mean2
-          n,                  // rstd2
-          wide,               // up
-          wide,               // gelu
-          full};              // output
-}
-
-std::array<std::int64_t, 5> layer_scratch(const Sizes& s) {
-  const std::int64_t n = s.rows, full = n * s.hidden, local = n * s.local_hidden;
-  return {full,                // partial
-          full,                // d_norm
-          n * s.feed_forward,  // d_wide
-          local,               // d_attention
-          3 * local};          // d_qkv
-}
-
-std::array<std::int64_t, 8> head_scratch(const Sizes& s) {
-  const std::int64_t n = s.rows, full = n * s.hidden;
-  return {full,                     // norm
-          full,                     // d_norm
-          n,                        // mean
-          n,                        // rstd
-          n,                        // maximum
-          n,                        // losses
-          2 * n,                    // sums
-          n * s.local_vocabulary};  // logits
-}
 
 std::int64_t StageMemory::total() const { return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}); }
 
@@ -118,16 +81,20 @@ StageMemory stage_memory(const config::Config& config, const StageMap& map, cons
   const Sizes sizes = make_sizes(config.model, config.batch.micro, t);
   const LocalTable table = make_local_table(config.model, map, layout.stage, t, 0);
   const auto& chunks = map.of_stage[layout.stage];
-  const bool head = std::any_of(chunks.begin(), chunks.end(), [](const Chunk& chunk) { return chunk.head; });
-  const std::int64_t flat = taken(table.elements);
+  const auto flat = [&](State state) { return aligned_bytes(type_of(state), table.elements); };
+  StageMemory memory;
+  memory[MemoryClass::parameters] = flat(State::weight);
+  memory[MemoryClass::gradients] = flat(State::gradient);
   // Where one stage holds both ends of the tied embedding, each end has a gradient of its own.
-  const std::int64_t second_gradient = map.stages == 1 ? taken(table.find(token_embedding)->elements) : 0;
-  return {{flat, flat + second_gradient, 2 * flat, activations(sizes, chunks, layout.slots),
-           taken(layer_scratch(sizes)) + (head ? taken(head_scratch(sizes)) : 0),
-           config.checkpoint.every > 0 ? snapshot_bytes(config, map, layout) : 0,
-           communication(config, table, map, sizes, layout)}};
+  if (map.stages == 1) memory[MemoryClass::gradients] += aligned_bytes(type_of(State::gradient), tied_elements(table));
+  memory[MemoryClass::optimizer] = flat(State::first_moment) + flat(State::second_moment);
+  memory[MemoryClass::activations] = activations(sizes, chunks, layout.slots);
+  memory[MemoryClass::scratch] = scratch(sizes, chunks);
+  if (config.checkpoint.every > 0) memory[MemoryClass::snapshot] = snapshot_bytes(config, map, layout);
+  memory[MemoryClass::communication] = communication(config, table, map, sizes, layout);
+  return memory;
 }
 
-std::int64_t checkpoint_bytes(const config::Model& model) { return 3 * element * parameter_count(model); }
+std::int64_t checkpoint_bytes(const config::Model& model) { return stored_bytes() * parameter_count(model); }
 
 }  // namespace trireme::spec

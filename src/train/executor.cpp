@@ -43,12 +43,11 @@ PipelineExecutor::PipelineExecutor(const config::Config& config, const layout::L
                             payload == Payload::activation ? Traffic::pp_activation : Traffic::pp_gradient);
   }
   const std::int64_t tokens = config.model.sequence * config.batch.micro;
-  const auto take = [&] { return replica.activations().take(kernels::DType::int32, tokens); };
-  for (int c = 0; c < replica.stage().chunk_count(); ++c) {
-    slots_.emplace_back();
-    if (!tokens_ && reads_tokens(replica.stage().chunk(c)))
-      tokens_.emplace(replica.device(), most_microbatches(layout) * 2 * tokens * bytes_of(kernels::DType::int32));
-    for (int k = 0; k < replica.stage().slot_count(c); ++k) slots_.back().push_back({{}, {}, {}, {}, take(), take()});
+  const auto& stage = replica.stage();
+  for (int c = 0; c < stage.chunk_count(); ++c) {
+    slots_.emplace_back(stage.slot_count(c));
+    if (!tokens_ && reads_tokens(stage.chunk(c)))
+      tokens_.emplace(replica.device(), most_microbatches(layout) * 2 * tokens * bytes_of(base::DType::int32));
   }
 }
 
@@ -97,13 +96,13 @@ void PipelineExecutor::post(const Run& run, const Transfer& transfer) {
   (activation ? state.input_received : state.gradient_received) = link.receive(activation ? slot.input : slot.gradient);
 }
 
-void PipelineExecutor::load_tokens(const Run& run, const Action& action, SlotState& state) {
+void PipelineExecutor::load_tokens(const Run& run, const Action& action, const model::Slot& slot) {
   const grid::Activity::Scope scope(activity_, Work::data, subject(action));
-  const std::int64_t count = state.inputs.count;
+  const std::int64_t count = slot.tokens.count;
   std::int32_t* inputs = static_cast<std::int32_t*>(tokens_->data()) + action.microbatch * 2 * count;
   run.batches.load(run.step, action.microbatch, inputs, inputs + count);
-  replica_.device().upload_later(state.inputs, inputs);
-  replica_.device().upload_later(state.targets, inputs + count);
+  replica_.device().upload_later(slot.tokens, inputs);
+  replica_.device().upload_later(slot.targets, inputs + count);
 }
 
 void PipelineExecutor::forward(const Run& run, const Action& action) {
@@ -114,18 +113,18 @@ void PipelineExecutor::forward(const Run& run, const Action& action) {
   state.input_received.settle();
   state.output_sent.settle();
   if (chunk.head) state.gradient_sent.settle();
-  if (reads_tokens(chunk)) load_tokens(run, action, state);
+  if (reads_tokens(chunk)) load_tokens(run, action, stage.slot(action.chunk, index));
   const auto first = static_cast<std::uint64_t>(run.batches.first_sample(run.step, action.microbatch));
-  const model::Microbatch microbatch{first, state.inputs, state.targets, run.loss.microbatch()};
+  const kernels::View loss = run.loss.microbatch();
   if (run.training) peak_alive_ = std::max(peak_alive_, ++alive_);
   const grid::Activity::Scope scope(activity_, run.training ? Work::forward : Work::evaluation, subject(action));
   if (run.training)
-    stage.forward(action.chunk, index, microbatch, run.training->gradients, run.training->loss_scale);
+    stage.forward(action.chunk, index, first, run.training->gradients, run.training->loss_scale, loss);
   else
-    stage.evaluate(action.chunk, index, microbatch);
+    stage.evaluate(action.chunk, index, first, loss);
   if (chunk.head) run.loss.add();
   Probe* probe = run.training ? run.training->probe : nullptr;
-  if (probe) probe->after_forward(action.chunk, index, action.microbatch, microbatch.loss);
+  if (probe) probe->after_forward(action.chunk, index, action.microbatch, loss);
 }
 
 void PipelineExecutor::backward(const Run& run, const Action& action) {

@@ -40,8 +40,7 @@ struct TrainingPass {
 
 class PipelineExecutor {
  public:
-  /// Takes token memory for every slot of the stage, [s, b] int32, and pinned for every microbatch of a pass. Refers to
-  /// `replica`.
+  /// Takes pinned memory for the tokens of every microbatch of a pass. Refers to `replica`.
   PipelineExecutor(const config::Config& config, const layout::Layout& layout, Replica& replica);
 
   /// One step, forward and backward. Every rank calls it. The host goes on while the device works; it must have waited for the
@@ -54,10 +53,9 @@ class PipelineExecutor {
   int peak_activations() const { return peak_alive_; }
 
  private:
-  /// What is under way from and into a slot's buffers, and the tokens of its microbatch.
+  /// What is under way from and into a slot's buffers.
   struct SlotState {
     InFlight input_received, output_sent, gradient_received, gradient_sent;
-    kernels::View inputs, targets;  // [s, b] int32
   };
   struct Run;
 
@@ -65,7 +63,7 @@ class PipelineExecutor {
   void post(const Run& run, const schedule::Transfer& transfer);
   void forward(const Run& run, const schedule::Action& action);
   void backward(const Run& run, const schedule::Action& action);
-  void load_tokens(const Run& run, const schedule::Action& action, SlotState& state);
+  void load_tokens(const Run& run, const schedule::Action& action, const model::Slot& slot);
   int slot_of(int chunk, int microbatch) const { return microbatch % replica_.stage().slot_count(chunk); }
 
   Replica& replica_;

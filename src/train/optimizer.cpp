@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "spec/state.h"
+
 namespace trireme::train {
 
 double learning_rate(const config::Optimizer& o, std::int64_t step) {
@@ -20,8 +22,8 @@ Optimizer::Optimizer(const config::Optimizer& settings, const spec::LocalTable& 
     : settings_(settings),
       table_(table),
       kernels_(kernels),
-      first_moment_(arena.take(kernels::DType::fp32, table.elements)),
-      second_moment_(arena.take(kernels::DType::fp32, table.elements)) {}
+      first_moment_(arena.take(type_of(spec::State::first_moment), table.elements)),
+      second_moment_(arena.take(type_of(spec::State::second_moment), table.elements)) {}
 
 void Optimizer::update(std::int64_t step, kernels::View record, kernels::View weights, kernels::View gradients) {
   const double k = static_cast<double>(step + 1);

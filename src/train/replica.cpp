@@ -1,11 +1,15 @@
 #include "train/replica.h"
 
+#include "train/arena.h"
+
 namespace trireme::train {
 namespace {
 
+using spec::MemoryClass;
+
 model::Environment environment(const config::Config& config, kernels::Kernels& kernels, grid::Grid& grid) {
   return {.kernels = kernels,
-          .tensor = grid.tensor(),
+          .region = model::Region(grid.tensor()),
           .progress = grid.world().progress(),
           .dims = model::make_dimensions(config.model, config.batch.micro, grid.shape().tensor, grid.at().tensor),
           .dropout = static_cast<float>(config.model.dropout),
@@ -25,10 +29,10 @@ Replica::Replica(const config::Config& config, const layout::Layout& layout, gri
       grid_(std::move(grid)),
       table_(
           spec::make_local_table(config.model, layout.stage_map, grid_.at().pipeline, grid_.shape().tensor, grid_.at().tensor)),
-      parameters_(device(), "parameters", layout.memory[grid_.at().pipeline].bytes[0]),
-      activations_(device(), "activations", layout.memory[grid_.at().pipeline].bytes[3]),
-      scratch_(device(), "scratch", layout.memory[grid_.at().pipeline].bytes[4]),
-      weights_(parameters_.take(kernels::DType::fp32, table_.elements)),
+      parameters_(make_arena(device(), layout.memory[grid_.at().pipeline], MemoryClass::parameters)),
+      activations_(make_arena(device(), layout.memory[grid_.at().pipeline], MemoryClass::activations)),
+      scratch_(make_arena(device(), layout.memory[grid_.at().pipeline], MemoryClass::scratch)),
+      weights_(parameters_.take(type_of(spec::State::weight), table_.elements)),
       stage_(environment(config, kernels(), grid_), layout.stage_map.of_stage[grid_.at().pipeline],
              model::parameter_views(table_, weights_, static_cast<int>(config.model.layers)), layout.slots[grid_.at().pipeline],
              activations_, scratch_) {}

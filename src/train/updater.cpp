@@ -2,15 +2,18 @@
 
 #include "base/alignment.h"
 
+#include "train/arena.h"
+
 namespace trireme::train {
 namespace {
 
-using kernels::DType;
 using kernels::View;
+using spec::MemoryClass;
+using spec::State;
 
 /// The output layer's own gradient where one stage holds both ends of the tied embedding; else nothing.
 View take_output_gradient(const layout::Layout& layout, const spec::LocalTable& table, kernels::Arena& arena) {
-  return layout.shape.pipeline == 1 ? arena.take(DType::fp32, table.find(spec::token_embedding)->elements) : View{};
+  return layout.shape.pipeline == 1 ? arena.take(type_of(State::gradient), tied_elements(table)) : View{};
 }
 
 model::StageParameters gradient_views(const spec::LocalTable& table, View gradient, View output, int layers) {
@@ -29,10 +32,10 @@ std::int64_t bytes_of_record(Replica& replica) {
 Updater::Updater(const config::Config& config, const layout::Layout& layout, Replica& replica)
     : settings_(config.optimizer),
       replica_(replica),
-      gradient_arena_(replica.device(), "gradients", layout.memory[replica.grid().at().pipeline].bytes[1]),
-      optimizer_arena_(replica.device(), "optimizer", layout.memory[replica.grid().at().pipeline].bytes[2]),
+      gradient_arena_(make_arena(replica.device(), layout.memory[replica.grid().at().pipeline], MemoryClass::gradients)),
+      optimizer_arena_(make_arena(replica.device(), layout.memory[replica.grid().at().pipeline], MemoryClass::optimizer)),
       record_arena_(replica.device(), "record", bytes_of_record(replica)),
-      gradient_(gradient_arena_.take(DType::fp32, replica.table().elements)),
+      gradient_(gradient_arena_.take(type_of(State::gradient), replica.table().elements)),
       output_gradient_(take_output_gradient(layout, replica.table(), gradient_arena_)),
       record_(record_arena_.take(DType::fp64, kernels::StepRecord::cells)),
       views_(gradient_views(replica.table(), gradient_, output_gradient_, static_cast<int>(config.model.layers))),

@@ -123,30 +123,32 @@ __global__ void conversions(const std::uint32_t* in, std::uint32_t* out) {
 }
 
 template <void (*kernel)(const std::uint32_t*, std::uint32_t*), int threads>
-void run(const std::uint32_t* in, std::uint32_t* out, Stream stream) {
-  TRIREME_LAUNCH(*kernel, dim3(1), dim3(threads), shared_bytes, stream, in, out);
+void run(const std::uint32_t* in, std::uint32_t* out, const Target& target) {
+  TRIREME_LAUNCH(*kernel, dim3(1), dim3(threads), shared_bytes, target.stream, in, out);
 }
 
 }  // namespace
 
-const Conformance conformance[conformance_count] = {
-    {"ldmatrix_x1", matrix_words, 32, run<ldmatrix<1, false>, 32>},
-    {"ldmatrix_x2", matrix_words, 64, run<ldmatrix<2, false>, 32>},
-    {"ldmatrix_x4", matrix_words, 128, run<ldmatrix<4, false>, 32>},
-    {"ldmatrix_transposed_x1", matrix_words, 32, run<ldmatrix<1, true>, 32>},
-    {"ldmatrix_transposed_x2", matrix_words, 64, run<ldmatrix<2, true>, 32>},
-    {"ldmatrix_transposed_x4", matrix_words, 128, run<ldmatrix<4, true>, 32>},
-    {"mma_m16n8k16_bf16", 320, 128, run<mma<bf16>, 32>},
-    {"mma_m16n8k16_fp16", 320, 128, run<mma<fp16>, 32>},
-    {"cp_async_4", 32, 32, run<cp_async<4>, 32>},
-    {"cp_async_8", 64, 64, run<cp_async<8>, 32>},
-    {"cp_async_16", 128, 128, run<cp_async<16>, 32>},
-    {"cp_async_groups", 96, 32, run<cp_async_groups, 32>},
-    {"shuffles", 32, 128, run<shuffles, 32>},
-    {"votes", 32, 96, run<votes, 32>},
-    {"named_barriers", 128, 128, run<named_barriers, 64>},
-    {"approximations", 32, 64, run<approximations, 32>},
-    {"conversions", 32, 64, run<conversions, 32>},
-};
+std::vector<Conformance> conformance() {
+  return {
+      {"ldmatrix_x1", matrix_words, 32, run<ldmatrix<1, false>, 32>},
+      {"ldmatrix_x2", matrix_words, 64, run<ldmatrix<2, false>, 32>},
+      {"ldmatrix_x4", matrix_words, 128, run<ldmatrix<4, false>, 32>},
+      {"ldmatrix_transposed_x1", matrix_words, 32, run<ldmatrix<1, true>, 32>},
+      {"ldmatrix_transposed_x2", matrix_words, 64, run<ldmatrix<2, true>, 32>},
+      {"ldmatrix_transposed_x4", matrix_words, 128, run<ldmatrix<4, true>, 32>},
+      {"mma_m16n8k16_bf16", 320, 128, run<mma<bf16>, 32>},
+      {"mma_m16n8k16_fp16", 320, 128, run<mma<fp16>, 32>},
+      {"cp_async_4", 32, 32, run<cp_async<4>, 32>},
+      {"cp_async_8", 64, 64, run<cp_async<8>, 32>},
+      {"cp_async_16", 128, 128, run<cp_async<16>, 32>},
+      {"cp_async_groups", 96, 32, run<cp_async_groups, 32>},
+      {"shuffles", 32, 128, run<shuffles, 32>},
+      {"votes", 32, 96, run<votes, 32>},
+      {"named_barriers", 128, 128, run<named_barriers, 64>},
+      {"approximations", 32, 64, run<approximations, 32>},
+      {"conversions", 32, 64, run<conversions, 32>},
+  };
+}
 
 }  // namespace trireme::kernels::cuda

@@ -4,8 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/target.h"
 
 namespace trireme::kernels::cuda {
 
@@ -13,12 +14,11 @@ namespace trireme::kernels::cuda {
 struct Conformance {
   const char* name;
   std::size_t in, out;
-  void (*run)(const std::uint32_t* in, std::uint32_t* out, Stream stream);
+  void (*run)(const std::uint32_t* in, std::uint32_t* out, const Target& target);
 };
 
-constexpr int conformance_count = 17;
-extern const Conformance conformance[conformance_count];
-constexpr int conformance_sm90_count = 26;
-extern const Conformance conformance_sm90[conformance_sm90_count];
+/// Those of ptx.cuh, and those of ptx_sm90.cuh
+std::vector<Conformance> conformance();
+std::vector<Conformance> conformance_sm90();
 
 }  // namespace trireme::kernels::cuda

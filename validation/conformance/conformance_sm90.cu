@@ -42,7 +42,7 @@ __global__ void mbarrier_phases(const std::uint32_t* in, std::uint32_t* out) {
 }
 
 template <int rank>
-struct Place {
+struct Coordinates {
   int at[rank];
 };
 
@@ -50,44 +50,57 @@ constexpr int box_bytes = 4096;  // one, or two of up to 2048
 
 /// The box as it lies in shared memory
 template <int rank>
-__global__ void tma_load(const __grid_constant__ TensorMap map, Place<rank> place, int words, std::uint32_t* out) {
+__global__ void tma_load(const __grid_constant__ TensorMap map, Coordinates<rank> corner, int words, std::uint32_t* out) {
   TRIREME_TILES_SHARED(box, box_bytes);
   TRIREME_SHARED(std::uint64_t, full, 1);
   if (thread() == 0) {
     ptx::mbarrier_init(full, 1);
     ptx::mbarrier_init_fence();
     ptx::mbarrier_arrive_expect(full, 4 * words);
-    ptx::tma_load(box, map, full, place.at);
+    ptx::tma_load(box, map, full, corner.at);
   }
   __syncthreads();
   ptx::mbarrier_wait(full, 0);
   dump_words(out, box, words);
 }
 
-/// A box of a tensor of 32-bit elements that begins at `in`, innermost dimension first
+/// A tensor of 32-bit elements, innermost dimension first, and the boxes that are moved. stride: of dimensions 1 and up, in
+/// elements
 template <int rank>
-void load_box(const std::uint32_t* in, std::uint32_t* out, const std::int64_t (&size)[rank],
-              const std::int64_t (&stride)[rank - 1], const int (&box)[rank], Swizzle swizzle, const Place<rank>& place,
-              Stream stream) {
-  const auto map = ptx::make_tensor_map(reinterpret_cast<const float*>(in), size, stride, box, swizzle);
-  int words = 1;
-  for (const int b : box) words *= b;
-  TRIREME_LAUNCH(tma_load<rank>, dim3(1), dim3(32), box_bytes, stream, map, place, words, out);
+struct Boxed {
+  std::int64_t size[rank], stride[rank - 1];
+  int box[rank];
+  Swizzle swizzle;
+  int box_words() const {
+    int words = 1;
+    for (const int b : box) words *= b;
+    return words;
+  }
+};
+
+/// A box of the tensor that begins at `in`
+template <int rank>
+void load_box(const std::uint32_t* in, std::uint32_t* out, const Boxed<rank>& tensor, const Coordinates<rank>& corner,
+              const Target& target) {
+  const auto map =
+      ptx::make_tensor_map(reinterpret_cast<const float*>(in), tensor.size, tensor.stride, tensor.box, tensor.swizzle);
+  const int words = tensor.box_words();
+  TRIREME_LAUNCH(tma_load<rank>, dim3(1), dim3(32), box_bytes, target.stream, map, corner, words, out);
 }
-void load_2d(const std::uint32_t* in, std::uint32_t* out, Stream stream) {  // sticks out at the end of both dimensions
-  load_box<2>(in, out, {18, 6}, {20}, {8, 4}, Swizzle::none, {{15, 4}}, stream);
+void load_2d(const std::uint32_t* in, std::uint32_t* out, const Target& target) {  // sticks out at the end of both dimensions
+  load_box<2>(in, out, {{18, 6}, {20}, {8, 4}, Swizzle::none}, {{15, 4}}, target);
 }
-void load_2d_before(const std::uint32_t* in, std::uint32_t* out, Stream stream) {  // begins before both
-  load_box<2>(in, out, {18, 6}, {20}, {8, 4}, Swizzle::none, {{-3, -1}}, stream);
+void load_2d_before(const std::uint32_t* in, std::uint32_t* out, const Target& target) {  // begins before both
+  load_box<2>(in, out, {{18, 6}, {20}, {8, 4}, Swizzle::none}, {{-3, -1}}, target);
 }
-void load_2d_swizzled(const std::uint32_t* in, std::uint32_t* out, Stream stream) {
-  load_box<2>(in, out, {48, 12}, {48}, {32, 16}, Swizzle::bytes128, {{20, 2}}, stream);
+void load_2d_swizzled(const std::uint32_t* in, std::uint32_t* out, const Target& target) {
+  load_box<2>(in, out, {{48, 12}, {48}, {32, 16}, Swizzle::bytes128}, {{20, 2}}, target);
 }
-void load_3d(const std::uint32_t* in, std::uint32_t* out, Stream stream) {
-  load_box<3>(in, out, {12, 5, 3}, {12, 60}, {8, 2, 2}, Swizzle::none, {{8, 4, 1}}, stream);
+void load_3d(const std::uint32_t* in, std::uint32_t* out, const Target& target) {
+  load_box<3>(in, out, {{12, 5, 3}, {12, 60}, {8, 2, 2}, Swizzle::none}, {{8, 4, 1}}, target);
 }
-void load_4d(const std::uint32_t* in, std::uint32_t* out, Stream stream) {  // the third dimension's stride is the least
-  load_box<4>(in, out, {4, 3, 2, 3}, {8, 4, 24}, {4, 2, 2, 2}, Swizzle::none, {{0, 2, 0, 1}}, stream);
+void load_4d(const std::uint32_t* in, std::uint32_t* out, const Target& target) {  // the third dimension's stride is the least
+  load_box<4>(in, out, {{4, 3, 2, 3}, {8, 4, 24}, {4, 2, 2, 2}, Swizzle::none}, {{0, 2, 0, 1}}, target);
 }
 
 __global__ void fill(std::uint32_t* out, int words) {
@@ -95,7 +108,7 @@ __global__ void fill(std::uint32_t* out, int words) {
 }
 /// Two boxes from shared memory, the first of which is then overwritten
 template <int rank>
-__global__ void tma_store(const __grid_constant__ TensorMap map, Place<rank> first, Place<rank> second, int words,
+__global__ void tma_store(const __grid_constant__ TensorMap map, Coordinates<rank> first, Coordinates<rank> second, int words,
                           const std::uint32_t* in) {
   TRIREME_TILES_SHARED(boxes, box_bytes);
   copy_words(boxes, in, words);
@@ -114,26 +127,24 @@ __global__ void tma_store(const __grid_constant__ TensorMap map, Place<rank> fir
 }
 
 template <int rank>
-void store_boxes(const std::uint32_t* in, std::uint32_t* out, int out_words, const std::int64_t (&size)[rank],
-                 const std::int64_t (&stride)[rank - 1], const int (&box)[rank], Swizzle swizzle, const Place<rank>& first,
-                 const Place<rank>& second, Stream stream) {
-  const auto map = ptx::make_tensor_map(reinterpret_cast<float*>(out), size, stride, box, swizzle);
-  int words = 1;
-  for (const int b : box) words *= b;
-  TRIREME_LAUNCH(fill, dim3(1), dim3(32), 16, stream, out, out_words);
-  TRIREME_LAUNCH(tma_store<rank>, dim3(1), dim3(32), box_bytes, stream, map, first, second, words, in);
+void store_boxes(const std::uint32_t* in, std::uint32_t* out, int out_words, const Boxed<rank>& tensor,
+                 const Coordinates<rank>& first, const Coordinates<rank>& second, const Target& target) {
+  const auto map = ptx::make_tensor_map(reinterpret_cast<float*>(out), tensor.size, tensor.stride, tensor.box, tensor.swizzle);
+  const int words = tensor.box_words();
+  TRIREME_LAUNCH(fill, dim3(1), dim3(32), 16, target.stream, out, out_words);
+  TRIREME_LAUNCH(tma_store<rank>, dim3(1), dim3(32), box_bytes, target.stream, map, first, second, words, in);
 }
-void store_2d(const std::uint32_t* in, std::uint32_t* out, Stream stream) {
-  store_boxes<2>(in, out, 120, {18, 6}, {20}, {8, 4}, Swizzle::none, {{15, 4}}, {{-3, -1}}, stream);
+void store_2d(const std::uint32_t* in, std::uint32_t* out, const Target& target) {
+  store_boxes<2>(in, out, 120, {{18, 6}, {20}, {8, 4}, Swizzle::none}, {{15, 4}}, {{-3, -1}}, target);
 }
-void store_2d_swizzled(const std::uint32_t* in, std::uint32_t* out, Stream stream) {
-  store_boxes<2>(in, out, 576, {48, 12}, {48}, {32, 16}, Swizzle::bytes128, {{20, 2}}, {{-18, -13}}, stream);
+void store_2d_swizzled(const std::uint32_t* in, std::uint32_t* out, const Target& target) {
+  store_boxes<2>(in, out, 576, {{48, 12}, {48}, {32, 16}, Swizzle::bytes128}, {{20, 2}}, {{-18, -13}}, target);
 }
-void store_3d(const std::uint32_t* in, std::uint32_t* out, Stream stream) {
-  store_boxes<3>(in, out, 180, {12, 5, 3}, {12, 60}, {8, 2, 2}, Swizzle::none, {{8, 4, 1}}, {{-1, 0, 0}}, stream);
+void store_3d(const std::uint32_t* in, std::uint32_t* out, const Target& target) {
+  store_boxes<3>(in, out, 180, {{12, 5, 3}, {12, 60}, {8, 2, 2}, Swizzle::none}, {{8, 4, 1}}, {{-1, 0, 0}}, target);
 }
-void store_4d(const std::uint32_t* in, std::uint32_t* out, Stream stream) {
-  store_boxes<4>(in, out, 72, {4, 3, 2, 3}, {8, 4, 24}, {4, 2, 2, 2}, Swizzle::none, {{0, 2, 0, 1}}, {{0, 0, 0, 0}}, stream);
+void store_4d(const std::uint32_t* in, std::uint32_t* out, const Target& target) {
+  store_boxes<4>(in, out, 72, {{4, 3, 2, 3}, {8, 4, 24}, {4, 2, 2, 2}, Swizzle::none}, {{0, 2, 0, 1}}, {{0, 0, 0, 0}}, target);
 }
 
 /// Every register of each thread, or a number that depends on all of them and on their places
@@ -222,8 +233,8 @@ __global__ void elections(const std::uint32_t*, std::uint32_t* out) {
 }
 
 template <void (*kernel)(const std::uint32_t*, std::uint32_t*), int threads, int shared_bytes>
-void run(const std::uint32_t* in, std::uint32_t* out, Stream stream) {
-  TRIREME_LAUNCH(*kernel, dim3(1), dim3(threads), shared_bytes, stream, in, out);
+void run(const std::uint32_t* in, std::uint32_t* out, const Target& target) {
+  TRIREME_LAUNCH(*kernel, dim3(1), dim3(threads), shared_bytes, target.stream, in, out);
 }
 
 template <class T, int n, bool m_major = false, bool n_major = false, bool begins = false, bool folded = true>
@@ -240,33 +251,35 @@ constexpr Conformance of_registers(const char* name) {
 
 }  // namespace
 
-const Conformance conformance_sm90[conformance_sm90_count] = {
-    {"mbarrier_phases", 128, 128, run<mbarrier_phases, 64, 16>},
-    {"tma_load_2d", 120, 32, load_2d},
-    {"tma_load_2d_before", 120, 32, load_2d_before},
-    {"tma_load_2d_swizzled", 576, 512, load_2d_swizzled},
-    {"tma_load_3d", 180, 32, load_3d},
-    {"tma_load_4d", 72, 32, load_4d},
-    {"tma_store_2d", 64, 120, store_2d},
-    {"tma_store_2d_swizzled", 1024, 576, store_2d_swizzled},
-    {"tma_store_3d", 64, 180, store_3d},
-    {"tma_store_4d", 64, 72, store_4d},
-    of_shared<bf16, 16, false, false, true, false>("wgmma_bf16_n16"),
-    of_shared<bf16, 32>("wgmma_bf16_n32"),
-    of_shared<bf16, 64, false, false, true>("wgmma_bf16_n64"),
-    of_shared<bf16, 80>("wgmma_bf16_n80"),
-    of_shared<bf16, 96>("wgmma_bf16_n96"),
-    of_shared<bf16, 128>("wgmma_bf16_n128"),
-    of_shared<bf16, 192>("wgmma_bf16_n192"),
-    of_shared<bf16, 256>("wgmma_bf16_n256"),
-    of_shared<fp16, 64>("wgmma_fp16_n64"),
-    of_shared<bf16, 64, true, false>("wgmma_bf16_n64_m_major"),
-    of_shared<bf16, 128, false, true>("wgmma_bf16_n128_n_major"),
-    of_shared<fp16, 128, true, true>("wgmma_fp16_n128_m_n_major"),
-    of_registers<bf16, 64, true>("wgmma_registers_bf16_n64_n_major"),
-    of_registers<bf16, 128, true>("wgmma_registers_bf16_n128_n_major"),
-    of_registers<fp16, 64, false>("wgmma_registers_fp16_n64"),
-    {"elect", 1, 2, run<elections, 32, 16>},
-};
+std::vector<Conformance> conformance_sm90() {
+  return {
+      {"mbarrier_phases", 128, 128, run<mbarrier_phases, 64, 16>},
+      {"tma_load_2d", 120, 32, load_2d},
+      {"tma_load_2d_before", 120, 32, load_2d_before},
+      {"tma_load_2d_swizzled", 576, 512, load_2d_swizzled},
+      {"tma_load_3d", 180, 32, load_3d},
+      {"tma_load_4d", 72, 32, load_4d},
+      {"tma_store_2d", 64, 120, store_2d},
+      {"tma_store_2d_swizzled", 1024, 576, store_2d_swizzled},
+      {"tma_store_3d", 64, 180, store_3d},
+      {"tma_store_4d", 64, 72, store_4d},
+      of_shared<bf16, 16, false, false, true, false>("wgmma_bf16_n16"),
+      of_shared<bf16, 32>("wgmma_bf16_n32"),
+      of_shared<bf16, 64, false, false, true>("wgmma_bf16_n64"),
+      of_shared<bf16, 80>("wgmma_bf16_n80"),
+      of_shared<bf16, 96>("wgmma_bf16_n96"),
+      of_shared<bf16, 128>("wgmma_bf16_n128"),
+      of_shared<bf16, 192>("wgmma_bf16_n192"),
+      of_shared<bf16, 256>("wgmma_bf16_n256"),
+      of_shared<fp16, 64>("wgmma_fp16_n64"),
+      of_shared<bf16, 64, true, false>("wgmma_bf16_n64_m_major"),
+      of_shared<bf16, 128, false, true>("wgmma_bf16_n128_n_major"),
+      of_shared<fp16, 128, true, true>("wgmma_fp16_n128_m_n_major"),
+      of_registers<bf16, 64, true>("wgmma_registers_bf16_n64_n_major"),
+      of_registers<bf16, 128, true>("wgmma_registers_bf16_n128_n_major"),
+      of_registers<fp16, 64, false>("wgmma_registers_fp16_n64"),
+      {"elect", 1, 2, run<elections, 32, 16>},
+  };
+}
 
 }  // namespace trireme::kernels::cuda

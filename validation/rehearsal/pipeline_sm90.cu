@@ -1,6 +1,7 @@
 #include "validation/rehearsal/pipeline_sm90.h"
 
-#include "kernels/cuda/bugs.h"
+#include <algorithm>
+
 #include "kernels/cuda/instructions/numbers.cuh"
 #include "kernels/cuda/instructions/ptx_sm90.cuh"
 #include "kernels/cuda/views.h"
@@ -37,9 +38,8 @@ __device__ __forceinline__ void produce(const ptx::TensorMap& x, const ptx::Tens
   for (int tile = static_cast<int>(blockIdx.x); tile < shape.tiles; tile += static_cast<int>(gridDim.x)) {
     const int row = tile % shape.tiles_of_rows * tile_rows, column = tile / shape.tiles_of_rows * tile_columns;
     for (int k = 0; k < shape.depth; ++k, at.next()) {
-      if (!TRIREME_BUG(pipeline_empty_not_awaited))
-        ptx::mbarrier_wait(&empty[at.stage], TRIREME_BUG(pipeline_parity) ? at.parity : at.parity ^ 1);
-      ptx::mbarrier_arrive_expect(&full[at.stage], TRIREME_BUG(pipeline_bytes) ? stage_bytes + 128 : stage_bytes);
+      ptx::mbarrier_wait(&empty[at.stage], at.parity ^ 1);
+      ptx::mbarrier_arrive_expect(&full[at.stage], stage_bytes);
       unsigned char* stage = memory + at.stage * stage_bytes;
       ptx::tma_load(stage, x, &full[at.stage], {k * tile_depth, row});
       ptx::tma_load(stage + half_bytes, weight, &full[at.stage], {k * tile_depth, column});
@@ -50,18 +50,16 @@ __device__ __forceinline__ void produce(const ptx::TensorMap& x, const ptx::Tens
 /// One arrival a warp: wgmma_wait says nothing of the other warps.
 __device__ __forceinline__ void release(std::uint64_t* empty) {
   const int thread = static_cast<int>(threadIdx.x);
-  if (thread % (TRIREME_BUG(pipeline_one_arrival) ? 128 : 32) == 0) ptx::mbarrier_arrive(empty);
+  if (thread % 32 == 0) ptx::mbarrier_arrive(empty);
 }
 
 __device__ __forceinline__ void multiply(const unsigned char* x, const unsigned char* weight, bool accumulate,
                                          float (&sums)[tile_columns / 2]) {
-  const int stride = TRIREME_BUG(pipeline_descriptor) ? 512 : 1024;
   ptx::wgmma_fence_operand(sums);
-  if (!TRIREME_BUG(pipeline_no_wgmma_fence)) ptx::wgmma_fence();
+  ptx::wgmma_fence();
 #pragma unroll
   for (int k = 0; k < tile_depth; k += 16) {
-    const int offset = TRIREME_BUG(pipeline_depth_step) ? k : 2 * k;
-    ptx::wgmma<bf16>(sums, ptx::wgmma_descriptor(x + offset, stride), ptx::wgmma_descriptor(weight + offset, 1024),
+    ptx::wgmma<bf16>(sums, ptx::wgmma_descriptor(x + 2 * k, 1024), ptx::wgmma_descriptor(weight + 2 * k, 1024),
                      accumulate || k > 0);
   }
   ptx::wgmma_commit();
@@ -95,34 +93,30 @@ __device__ __forceinline__ void consume(const ptx::TensorMap& y, const Shape& sh
     int before = 0;
     for (int k = 0; k < shape.depth; ++k, at.next()) {
       const unsigned char* stage = memory + at.stage * stage_bytes;
-      if (!TRIREME_BUG(pipeline_full_not_awaited)) ptx::mbarrier_wait(&full[at.stage], at.parity);
+      ptx::mbarrier_wait(&full[at.stage], at.parity);
       multiply(stage + group * group_rows * 128, stage + half_bytes, k > 0, sums);
-      if (TRIREME_BUG(pipeline_stage_in_use)) {
-        release(&empty[at.stage]);
-        continue;
-      }
       ptx::wgmma_wait<1>();  // the product before this one is done with its stage
       ptx::wgmma_fence_operand(sums);
       if (k > 0) release(&empty[before]);
       before = at.stage;
     }
-    if (!TRIREME_BUG(pipeline_no_wgmma_wait)) ptx::wgmma_wait<0>();
+    ptx::wgmma_wait<0>();
     ptx::wgmma_fence_operand(sums);
-    if (!TRIREME_BUG(pipeline_stage_in_use)) release(&empty[before]);
+    release(&empty[before]);
 
-    if (first && !TRIREME_BUG(pipeline_result_in_use)) ptx::tma_store_wait_read<0>();
+    if (first) ptx::tma_store_wait_read<0>();
     ptx::barrier_sync(barrier, 128);
     stage_result(result, sums);
-    if (!TRIREME_BUG(pipeline_no_proxy_fence)) ptx::fence_proxy_async();
-    if (!TRIREME_BUG(pipeline_no_barrier)) ptx::barrier_sync(barrier, 128);
+    ptx::fence_proxy_async();
+    ptx::barrier_sync(barrier, 128);
     if (first) {
 #pragma unroll
       for (int j = 0; j < tile_columns / store_columns; ++j)
         ptx::tma_store(y, {column + j * store_columns, row + group * group_rows}, result + j * store_bytes);
-      if (!TRIREME_BUG(pipeline_store_not_committed)) ptx::tma_store_commit();
+      ptx::tma_store_commit();
     }
   }
-  if (first && !TRIREME_BUG(pipeline_store_not_awaited)) ptx::tma_store_wait<0>();
+  if (first) ptx::tma_store_wait<0>();
 }
 
 __global__ void __launch_bounds__(threads, 1)
@@ -134,11 +128,11 @@ __global__ void __launch_bounds__(threads, 1)
   if (threadIdx.x == 0) {
     for (int s = 0; s < stages; ++s) {
       ptx::mbarrier_init(&full[s], 1);
-      ptx::mbarrier_init(&empty[s], TRIREME_BUG(pipeline_one_arrival) ? consumers : 4 * consumers);
+      ptx::mbarrier_init(&empty[s], 4 * consumers);
     }
-    if (!TRIREME_BUG(pipeline_init_not_fenced)) ptx::mbarrier_init_fence();
+    ptx::mbarrier_init_fence();
   }
-  if (!TRIREME_BUG(pipeline_init_unseen)) __syncthreads();
+  __syncthreads();
   if (threadIdx.x < 128) {
     ptx::give_registers<producer_registers>();
     if (threadIdx.x < 32 && ptx::elect()) produce(x, weight, shape, memory, full, empty);
@@ -150,7 +144,7 @@ __global__ void __launch_bounds__(threads, 1)
 
 }  // namespace
 
-void linear_pipelined(LinearShape shape, View x, View weight, View y, int blocks, Stream stream) {
+void linear_pipelined(LinearShape shape, View x, View weight, View y, const Target& target) {
   const auto [rows, in, out] = shape;
   const auto map_x =
       ptx::make_tensor_map(elements<bf16>(x, rows * in), {in, rows}, {in}, {tile_depth, tile_rows}, ptx::Swizzle::bytes128);
@@ -159,12 +153,12 @@ void linear_pipelined(LinearShape shape, View x, View weight, View y, int blocks
   const auto map_y = ptx::make_tensor_map(elements<bf16>(y, rows * out), {out, rows}, {out}, {store_columns, group_rows},
                                           ptx::Swizzle::bytes128);
   Shape tiles{};
-  tiles.tiles_of_rows = static_cast<int>((rows + tile_rows - 1) / tile_rows);
-  tiles.tiles = tiles.tiles_of_rows * static_cast<int>((out + tile_columns - 1) / tile_columns);
-  tiles.depth = static_cast<int>((in + tile_depth - 1) / tile_depth);
-  const int grid = blocks < tiles.tiles ? blocks : tiles.tiles;
-  TRIREME_LAUNCH(pipelined_product, dim3(static_cast<unsigned>(grid)), dim3(threads), shared_bytes, stream, map_x, map_weight,
-                 map_y, tiles);
+  tiles.tiles_of_rows = narrow(blocks_of(rows, tile_rows));
+  tiles.tiles = narrow(static_cast<std::int64_t>(tiles.tiles_of_rows) * blocks_of(out, tile_columns));
+  tiles.depth = narrow(blocks_of(in, tile_depth));
+  const int grid = std::min(target.multiprocessors, tiles.tiles);
+  TRIREME_LAUNCH(pipelined_product, dim3(static_cast<unsigned>(grid)), dim3(threads), shared_bytes, target.stream, map_x,
+                 map_weight, map_y, tiles);
 }
 
 }  // namespace trireme::kernels::cuda

@@ -175,16 +175,16 @@ void CpuKernels::attention(AttentionShape shape, View qkv, Dropout dropout, View
   }
 }
 
-void CpuKernels::attention_backward(AttentionShape shape, View dout, View qkv, View out, View log_sum, Dropout dropout,
-                                    View dqkv) {
+void CpuKernels::attention_backward(const AttentionBackward& op) {
+  const AttentionShape& shape = op.shape;
   const std::int64_t n = shape.rows.count() * shape.heads, tasks = shape.rows.batch * shape.heads;
-  const float *d = floats(dout, n * shape.head_size), *from = floats(qkv, 3 * n * shape.head_size);
-  const float *result = floats(out, n * shape.head_size), *sums = floats(log_sum, n);
-  float* to = floats(dqkv, 3 * n * shape.head_size);
+  const float *d = floats(op.dout, n * shape.head_size), *from = floats(op.qkv, 3 * n * shape.head_size);
+  const float *result = floats(op.out, n * shape.head_size), *sums = floats(op.log_sum, n);
+  float* to = floats(op.dqkv, 3 * n * shape.head_size);
   check(shape);
 #pragma omp parallel for num_threads(limits_.threads) schedule(static)
   for (std::int64_t task = 0; task < tasks; ++task) {
-    backward_head(head_at(shape, task), d, from, result, sums, dropout, to, attention_scratch(shape.rows.sequence));
+    backward_head(head_at(shape, task), d, from, result, sums, op.dropout, to, attention_scratch(shape.rows.sequence));
   }
 }
 

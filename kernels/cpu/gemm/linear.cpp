@@ -74,21 +74,19 @@ void CpuKernels::linear_gelu(LinearShape shape, View x, View weight, View bias, 
                   [&](std::int64_t first, std::int64_t last) { gelu_range(last - first, from + first, to + first); });
 }
 
-void CpuKernels::linear_residual(LinearShape shape, Rows rows, View x, View weight, View bias, Dropout dropout, View residual,
-                                 View y) {
-  const std::int64_t n = shape.rows, in = shape.in, out = shape.out;
-  const float *from = floats(x, n * in), *matrix = floats(weight, out * in), *offset = floats(bias, out);
-  const float* base = floats(residual, n * out);
-  float* to = floats(y, n * out);
-  if (dropout.rate == 0) {
+void CpuKernels::linear_residual(const LinearResidual& op) {
+  const std::int64_t n = op.shape.rows, in = op.shape.in, out = op.shape.out;
+  const float *from = floats(op.x, n * in), *matrix = floats(op.weight, out * in), *offset = floats(op.bias, out);
+  const float* base = floats(op.residual, n * out);
+  float* to = floats(op.y, n * out);
+  if (op.dropout.rate == 0) {
     parallel_ranges(limits_.threads, n, out, 1, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t row = first; row < last; ++row) start_row(out, offset, base + row * out, to + row * out);
     });
     multiply({false, true, n, out, in}, 1, from, in, matrix, in, 1, to, out);
     return;
   }
-  const std::int64_t block =
-      product_.count / out;  // y may be the residual, so the product stands in scratch, some rows at a time
+  const std::int64_t block = product_.count / out;  // y may be the residual: the product stands in scratch, some rows at a time
   if (block == 0) throw std::logic_error(fmt::format("linear_residual of {} columns: {} at most", out, product_.count));
   for (std::int64_t start = 0; start < n; start += block) {
     const std::int64_t count = std::min(block, n - start);
@@ -97,7 +95,7 @@ void CpuKernels::linear_residual(LinearShape shape, Rows rows, View x, View weig
     parallel_ranges(limits_.threads, count, out, 1, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t row = first; row < last; ++row) {
         const std::int64_t at = (start + row) * out;
-        bias_residual_row(rows, start + row, out, product + row * out, offset, dropout, base + at, to + at);
+        bias_residual_row(op.rows, start + row, out, product + row * out, offset, op.dropout, base + at, to + at);
       }
     });
   }

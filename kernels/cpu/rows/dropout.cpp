@@ -49,15 +49,16 @@ void dropout_factors(const Dropout& dropout, std::uint64_t sample, std::uint64_t
   kept_factors(dropout.key, sample, first_group, groups, threshold, static_cast<float>(1 / (1 - rate)), factors);
 }
 
-void CpuKernels::bias_residual(Rows rows, std::int64_t hidden, View x, View bias, Dropout dropout, View residual, View y) {
-  const std::int64_t n = rows.count();
-  const float* from = floats(x, n * hidden);
-  const float* offset = floats(bias, hidden);
-  const float* base = floats(residual, n * hidden);
-  float* to = floats(y, n * hidden);
+void CpuKernels::bias_residual(const BiasResidual& op) {
+  const std::int64_t n = op.rows.count(), hidden = op.hidden;
+  const float* from = floats(op.x, n * hidden);
+  const float* offset = floats(op.bias, hidden);
+  const float* base = floats(op.residual, n * hidden);
+  float* to = floats(op.y, n * hidden);
   parallel_ranges(limits_.threads, n, hidden, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t row = first; row < last; ++row) {
-      bias_residual_row(rows, row, hidden, from + row * hidden, offset, dropout, base + row * hidden, to + row * hidden);
+      const std::int64_t at = row * hidden;
+      bias_residual_row(op.rows, row, hidden, from + at, offset, op.dropout, base + at, to + at);
     }
   });
 }

@@ -76,36 +76,37 @@ void norm_weight_gradient_range(std::int64_t rows, std::int64_t columns, std::in
 
 }  // namespace
 
-void CpuKernels::layer_norm(std::int64_t rows, std::int64_t hidden, View x, View gain, View bias, View y, View mean, View rstd) {
-  const float *from = floats(x, rows * hidden), *scale = floats(gain, hidden), *offset = floats(bias, hidden);
-  float *to = floats(y, rows * hidden), *means = floats(mean, rows), *rstds = floats(rstd, rows);
+void CpuKernels::layer_norm(const LayerNorm& op) {
+  const std::int64_t rows = op.rows, hidden = op.hidden;
+  const float *from = floats(op.x, rows * hidden), *scale = floats(op.gain, hidden), *offset = floats(op.bias, hidden);
+  float *to = floats(op.y, rows * hidden), *means = floats(op.mean, rows), *rstds = floats(op.rstd, rows);
   parallel_ranges(limits_.threads, rows, hidden, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t row = first; row < last; ++row)
       norm_row(hidden, from + row * hidden, scale, offset, to + row * hidden, means + row, rstds + row);
   });
 }
 
-void CpuKernels::residual_layer_norm(Rows rows, std::int64_t hidden, View x, View linear_bias, Dropout dropout, View residual,
-                                     View sum, View gain, View bias, View y, View mean, View rstd) {
-  const std::int64_t n = rows.count();
-  const float *from = floats(x, n * hidden), *before = floats(linear_bias, hidden), *base = floats(residual, n * hidden);
-  const float *scale = floats(gain, hidden), *offset = floats(bias, hidden);
-  float *sums = floats(sum, n * hidden), *to = floats(y, n * hidden), *means = floats(mean, n), *rstds = floats(rstd, n);
+void CpuKernels::residual_layer_norm(const ResidualLayerNorm& op) {
+  const std::int64_t n = op.rows.count(), hidden = op.hidden;
+  const float *from = floats(op.x, n * hidden), *before = floats(op.linear_bias, hidden), *base = floats(op.residual, n * hidden);
+  const float *scale = floats(op.gain, hidden), *offset = floats(op.bias, hidden);
+  float *sums = floats(op.sum, n * hidden), *to = floats(op.y, n * hidden);
+  float *means = floats(op.mean, n), *rstds = floats(op.rstd, n);
   parallel_ranges(limits_.threads, n, hidden, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t row = first; row < last; ++row) {
       const std::int64_t at = row * hidden;
-      bias_residual_row(rows, row, hidden, from + at, before, dropout, base + at, sums + at);
+      bias_residual_row(op.rows, row, hidden, from + at, before, op.dropout, base + at, sums + at);
       norm_row(hidden, sums + at, scale, offset, to + at, means + row, rstds + row);
     }
   });
 }
 
-void CpuKernels::layer_norm_backward(std::int64_t rows, std::int64_t hidden, View dy, View x, View gain, View mean, View rstd,
-                                     View dresidual, View dx, View dgain, View dbias) {
-  const float *d = floats(dy, rows * hidden), *from = floats(x, rows * hidden), *scale = floats(gain, hidden);
-  const float *means = floats(mean, rows), *rstds = floats(rstd, rows);
-  const float* through = dresidual ? floats(dresidual, rows * hidden) : nullptr;
-  float *to = floats(dx, rows * hidden), *gains = floats(dgain, hidden), *biases = floats(dbias, hidden);
+void CpuKernels::layer_norm_backward(const LayerNormBackward& op) {
+  const std::int64_t rows = op.rows, hidden = op.hidden;
+  const float *d = floats(op.dy, rows * hidden), *from = floats(op.x, rows * hidden), *scale = floats(op.gain, hidden);
+  const float *means = floats(op.mean, rows), *rstds = floats(op.rstd, rows);
+  const float* through = op.dresidual ? floats(op.dresidual, rows * hidden) : nullptr;
+  float *to = floats(op.dx, rows * hidden), *gains = floats(op.dgain, hidden), *biases = floats(op.dbias, hidden);
   parallel_ranges(limits_.threads, hidden, rows, 16, [&](std::int64_t first, std::int64_t last) {
     norm_weight_gradient_range(rows, hidden, first, last, d, from, means, rstds, gains, biases);
   });

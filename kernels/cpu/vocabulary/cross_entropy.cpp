@@ -8,6 +8,7 @@
 #include "kernels/cpu/ranges.h"
 
 namespace trireme::kernels {
+
 void CpuKernels::cross_entropy_maximum(std::int64_t rows, View logits, VocabularyRange range, View maximum) {
   const float* x = floats(logits, rows * range.rows);
   float* best = floats(maximum, rows);
@@ -16,12 +17,13 @@ void CpuKernels::cross_entropy_maximum(std::int64_t rows, View logits, Vocabular
   });
 }
 
-void CpuKernels::cross_entropy_sums(std::int64_t rows, View logits, VocabularyRange range, View targets, View maximum, View sums,
-                                    View target_logits) {
-  float* x = floats(logits, rows * range.rows);
-  const std::int32_t* target = indices(targets, rows);
-  const float* shift = floats(maximum, rows);
-  float *total = floats(sums, rows), *of_target = floats(target_logits, rows);
+void CpuKernels::cross_entropy_sums(const CrossEntropySums& op) {
+  const VocabularyRange range = op.range;
+  const std::int64_t rows = op.rows;
+  float* x = floats(op.logits, rows * range.rows);
+  const std::int32_t* target = indices(op.targets, rows);
+  const float* shift = floats(op.maximum, rows);
+  float *total = floats(op.sums, rows), *of_target = floats(op.target_logits, rows);
   parallel_ranges(limits_.threads, rows, range.rows, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t row = first; row < last; ++row) {
       float* values = x + row * range.rows;
@@ -33,12 +35,14 @@ void CpuKernels::cross_entropy_sums(std::int64_t rows, View logits, VocabularyRa
   });
 }
 
-void CpuKernels::cross_entropy_gradient(std::int64_t rows, View logits, VocabularyRange range, View targets, View sums,
-                                        View target_logits, float scale, View losses) {
-  float* x = floats(logits, rows * range.rows);
-  const std::int32_t* target = indices(targets, rows);
-  const float *total = floats(sums, rows), *of_target = floats(target_logits, rows);
-  float* loss = floats(losses, rows);
+void CpuKernels::cross_entropy_gradient(const CrossEntropyGradient& op) {
+  const VocabularyRange range = op.range;
+  const std::int64_t rows = op.rows;
+  const float scale = op.scale;
+  float* x = floats(op.logits, rows * range.rows);
+  const std::int32_t* target = indices(op.targets, rows);
+  const float *total = floats(op.sums, rows), *of_target = floats(op.target_logits, rows);
+  float* loss = floats(op.losses, rows);
   parallel_ranges(limits_.threads, rows, range.rows, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t row = first; row < last; ++row) {
       float* values = x + row * range.rows;

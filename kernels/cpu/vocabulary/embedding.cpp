@@ -25,19 +25,20 @@ const float* offset_by(const float* p, std::int64_t n) { return p != nullptr ? p
 
 }  // namespace
 
-void CpuKernels::embedding(Rows rows, std::int64_t hidden, View tokens, View table, VocabularyRange range, View positions,
-                           Dropout dropout, View y) {
-  const std::int64_t n = rows.count();
-  const std::int32_t* token = indices(tokens, n);
-  const float* vectors = floats(table, range.rows * hidden);
-  const float* places = positions ? floats(positions, rows.sequence * hidden) : nullptr;
-  float* to = floats(y, n * hidden);
+void CpuKernels::embedding(const Embedding& op) {
+  const Rows rows = op.rows;
+  const VocabularyRange range = op.range;
+  const std::int64_t n = rows.count(), hidden = op.hidden;
+  const std::int32_t* token = indices(op.tokens, n);
+  const float* vectors = floats(op.table, range.rows * hidden);
+  const float* places = op.positions ? floats(op.positions, rows.sequence * hidden) : nullptr;
+  float* to = floats(op.y, n * hidden);
   parallel_ranges(limits_.threads, n, hidden, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t row = first; row < last; ++row) {
       const std::int64_t index = token[row] - range.first, position = row / rows.batch;
       const float* vector = index >= 0 && index < range.valid ? vectors + index * hidden : nullptr;
       const float* place = offset_by(places, position * hidden);
-      with_dropout(dropout, row % rows.batch, rows.first + position, hidden, hidden,
+      with_dropout(op.dropout, row % rows.batch, rows.first + position, hidden, hidden,
                    [&](std::int64_t column, std::int64_t count, const float* factors) {
                      embed_range(count, offset_by(vector, column), offset_by(place, column), factors, to + row * hidden + column);
                    });
@@ -46,13 +47,14 @@ void CpuKernels::embedding(Rows rows, std::int64_t hidden, View tokens, View tab
 }
 
 // Columns are split over threads: every token's rows are added in their order whatever the number of threads.
-void CpuKernels::embedding_backward(Rows rows, std::int64_t hidden, View tokens, View dy, VocabularyRange range, View dtable,
-                                    View dpositions) {
-  const std::int64_t n = rows.count();
-  const std::int32_t* token = indices(tokens, n);
-  const float* d = floats(dy, n * hidden);
-  float* vectors = floats(dtable, range.rows * hidden);
-  float* places = dpositions ? floats(dpositions, rows.sequence * hidden) : nullptr;
+void CpuKernels::embedding_backward(const EmbeddingBackward& op) {
+  const Rows rows = op.rows;
+  const VocabularyRange range = op.range;
+  const std::int64_t n = rows.count(), hidden = op.hidden;
+  const std::int32_t* token = indices(op.tokens, n);
+  const float* d = floats(op.dy, n * hidden);
+  float* vectors = floats(op.dtable, range.rows * hidden);
+  float* places = op.dpositions ? floats(op.dpositions, rows.sequence * hidden) : nullptr;
   parallel_ranges(limits_.threads, hidden, n, 16, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t row = 0; row < n; ++row) {
       const float* from = d + row * hidden + first;

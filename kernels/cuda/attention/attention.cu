@@ -4,7 +4,6 @@
 #include "kernels/cuda/attention/attention.h"
 
 #include "kernels/cuda/attention/attention.cuh"
-#include "kernels/cuda/bugs.h"
 
 namespace trireme::kernels::cuda {
 namespace {
@@ -14,7 +13,7 @@ constexpr int tile_rows = 64, warp_rows = 16, threads = 128;
 /// What a thread holds of its two rows, lane / 4 and lane / 4 + 8 of the warp's 16: fragments of the values' sums, and, in base
 /// 2, the largest score so far and the thread's share of the sum of exponentials
 template <int size>
-struct Rows16 {
+struct SoftmaxRows16 {
   float values[size / 8][4] = {};
   float maximum[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
 };
@@ -23,31 +22,31 @@ using Scores = float[tile_rows / 8][4];
 /// Hides the keys after a row's own in the tile on the diagonal; with them go those past the sequence's end. row: the thread's
 /// first one, within the tile
 __device__ __forceinline__ void mask_scores(Scores& scores, int row) {
-  const int key = static_cast<int>(threadIdx.x) % 4 * 2 - (TRIREME_BUG(attention_mask_off_by_one) ? 1 : 0);
+  const int key = static_cast<int>(threadIdx.x) % 4 * 2;
 #pragma unroll
   for (int j = 0; j < tile_rows / 8; ++j)
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      if (8 * j + key + i % 2 > row + (TRIREME_BUG(attention_mask_one_row) ? 0 : i / 2 * 8)) scores[j][i] = -INFINITY;
+      if (8 * j + key + i % 2 > row + i / 2 * 8) scores[j][i] = -INFINITY;
 }
 
 /// Scores become exponentials; what was summed before is scaled to the new maximum. The maximum is rounded before it is
 /// subtracted by one fused operation, so that its rounding is common to all terms of a row and cancels.
 template <int size>
-__device__ __forceinline__ void exponentiate(Scores& scores, Rows16<size>& rows, float scale) {
+__device__ __forceinline__ void exponentiate(Scores& scores, SoftmaxRows16<size>& rows, float scale) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float most = -INFINITY;
 #pragma unroll
     for (int j = 0; j < tile_rows / 8; ++j) most = fmaxf(most, fmaxf(scores[j][2 * half], scores[j][2 * half + 1]));
     most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
-    if (!TRIREME_BUG(attention_maximum_of_half)) most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
+    most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
     const float maximum = fmaxf(rows.maximum[half], most * scale);
     const float factor = ptx::exp2_approx(rows.maximum[half] - maximum);
     rows.maximum[half] = maximum;
-    if (!TRIREME_BUG(attention_total_not_scaled)) rows.total[half] *= factor;
+    rows.total[half] *= factor;
 #pragma unroll
-    for (int j = 0; j < size / 8 && !TRIREME_BUG(attention_values_not_scaled); ++j) {
+    for (int j = 0; j < size / 8; ++j) {
       rows.values[j][2 * half] *= factor;
       rows.values[j][2 * half + 1] *= factor;
     }
@@ -63,18 +62,18 @@ __device__ __forceinline__ void exponentiate(Scores& scores, Rows16<size>& rows,
 
 /// Divides by the sums of exponentials; log_sum of row i of the head goes to log_sum[i]. row: the warp's first
 template <class T, int size>
-__device__ __forceinline__ void finish(const AttentionInput<T>& p, T* out, float* log_sum, int row, Rows16<size>& rows) {
-  const int lane = static_cast<int>(threadIdx.x) % 32, bound = p.sequence + (TRIREME_BUG(attention_row_bound) ? 8 : 0);
+__device__ __forceinline__ void finish(const AttentionInput<T>& p, T* out, float* log_sum, int row, SoftmaxRows16<size>& rows) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float& total = rows.total[half];
     total += __shfl_xor_sync(~0u, total, 1);
-    if (!TRIREME_BUG(attention_total_of_half)) total += __shfl_xor_sync(~0u, total, 2);
+    total += __shfl_xor_sync(~0u, total, 2);
     const int own = row + lane / 4 + 8 * half;
     constexpr float ln2 = 0.69314718f;
     if (lane % 4 == 0 && own < p.sequence) ptx::store(log_sum + own, ln2 * (rows.maximum[half] + log2f(total)));
   }
-  store_rows(out, p.out_stride, row, bound, rows.values, 1 / rows.total[0], 1 / rows.total[1]);
+  store_rows(out, p.out_stride, row, p.sequence, rows.values, 1 / rows.total[0], 1 / rows.total[1]);
 }
 
 /// What dropout does to the probabilities of 64 keys from `key` on, after their sum was taken. query: the warp's first row
@@ -83,7 +82,7 @@ __device__ __forceinline__ void drop(const AttentionInput<T>& p, int query, int 
 #pragma unroll
   for (int j = 0; j < tile_rows / 8; ++j) {
     float factors[4];
-    fragment_dropout(p, query, key + (TRIREME_BUG(attention_dropout_group) ? 0 : 8 * j), factors);
+    fragment_dropout(p, query, key + 8 * j, factors);
 #pragma unroll
     for (int i = 0; i < 4; ++i) scores[j][i] *= factors[i];
   }
@@ -105,27 +104,23 @@ __global__ void __launch_bounds__(threads, size <= 80 ? 3 : 2) attend(AttentionI
     fetch_tile<tile_rows, chunks, threads, true>(to, p.qkv + p.in_qkv(part), p.qkv_stride, tile * tile_rows, p.sequence, 0, size);
   };
   const auto fetch_stage = [&](int tile) {
-    unsigned char* stage = stages + (tile + (TRIREME_BUG(attention_stage_in_use) ? 1 : 0)) % 2 * 2 * tile_bytes;
+    unsigned char* stage = stages + tile % 2 * 2 * tile_bytes;
     fetch(stage, 1, tile);
     fetch(stage + tile_bytes, 2, tile);
-    if (!TRIREME_BUG(attention_no_commit)) ptx::cp_async_commit();
+    ptx::cp_async_commit();
   };
   fetch(queries, 0, query_tile);
   fetch_stage(0);
-  Rows16<size> rows;
+  SoftmaxRows16<size> rows;
   for (int tile = 0; tile <= query_tile; ++tile) {
-    if (TRIREME_BUG(attention_waits_too_little))
-      ptx::cp_async_wait<1>();
-    else
-      ptx::cp_async_wait<0>();
-    if (!TRIREME_BUG(attention_no_barrier)) __syncthreads();  // all have waited; and all are done with the other stage
+    ptx::cp_async_wait<0>();
+    __syncthreads();  // all have waited; and all are done with the other stage
     if (tile < query_tile) fetch_stage(tile + 1);
     const unsigned char* stage = stages + tile % 2 * 2 * tile_bytes;
     Scores scores = {};
     multiply_rows<T, chunks, tile_rows>(queries, warp_row, stage, scores);
     if (tile == query_tile) mask_scores(scores, warp_row + static_cast<int>(threadIdx.x) % 32 / 4);
-    if (with_dropout && TRIREME_BUG(attention_dropout_before_sum)) drop(p, first_row, tile * tile_rows, scores);
-    exponentiate(scores, rows, p.scale * (TRIREME_BUG(attention_scale) ? 1.0f : log2_e));
+    exponentiate(scores, rows, p.scale * log2_e);
     if constexpr (with_dropout) drop(p, first_row, tile * tile_rows, scores);
     multiply_columns<T, chunks, tile_rows>(scores, stage + tile_bytes, rows.values);
   }
@@ -134,12 +129,12 @@ __global__ void __launch_bounds__(threads, size <= 80 ? 3 : 2) attend(AttentionI
 
 }  // namespace
 
-void attention(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum, Stream stream) {
+void attention(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum, const Target& target) {
   if (shape.rows.count() * shape.heads == 0) return;
   with_type(qkv.type, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (std::is_same_v<T, float>) {
-      attention_fp32(shape, qkv, dropout, out, log_sum, stream);
+      attention_fp32(shape, qkv, dropout, out, log_sum, target);
     } else {
       const std::int64_t vectors = shape.rows.count() * shape.heads;
       const AttentionInput<T> input = attention_input<T>(shape, qkv, dropout);
@@ -151,9 +146,9 @@ void attention(AttentionShape shape, View qkv, Dropout dropout, View out, View l
         constexpr int size = decltype(head_size)::value;
         const dim3 grid = attention_grid(shape, tile_rows), block(threads);
         if (dropout.rate > 0)
-          TRIREME_LAUNCH((attend<T, size, true>), grid, block, shared_bytes<size>, stream, input, to, sums);
+          TRIREME_LAUNCH((attend<T, size, true>), grid, block, shared_bytes<size>, target.stream, input, to, sums);
         else
-          TRIREME_LAUNCH((attend<T, size, false>), grid, block, shared_bytes<size>, stream, input, to, sums);
+          TRIREME_LAUNCH((attend<T, size, false>), grid, block, shared_bytes<size>, target.stream, input, to, sums);
       });
     }
   });

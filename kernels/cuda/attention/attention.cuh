@@ -42,9 +42,9 @@ template <class T>
 AttentionInput<T> attention_input(AttentionShape shape, View qkv, const Dropout& dropout) {
   const std::int64_t row = shape.rows.batch * shape.heads * shape.head_size;
   return {elements<T>(qkv, shape.rows.sequence * 3 * row),
-          static_cast<int>(shape.rows.sequence),
-          static_cast<int>(shape.heads),
-          static_cast<int>(shape.head_size),
+          narrow(shape.rows.sequence),
+          narrow(shape.heads),
+          narrow(shape.head_size),
           3 * row,
           row,
           shape.first_head,
@@ -54,8 +54,7 @@ AttentionInput<T> attention_input(AttentionShape shape, View qkv, const Dropout&
 
 /// [tiles of `tile` positions, heads, samples]
 inline dim3 attention_grid(AttentionShape shape, int tile) {
-  return {static_cast<unsigned>((shape.rows.sequence + tile - 1) / tile), static_cast<unsigned>(shape.heads),
-          static_cast<unsigned>(shape.rows.batch)};
+  return {blocks_of(shape.rows.sequence, tile), grid_size(shape.heads), grid_size(shape.rows.batch)};
 }
 
 /// Calls work(std::integral_constant<int, head_size>) for the sizes that tensor-core kernels are made for.
@@ -96,7 +95,7 @@ __device__ __forceinline__ void fragment_dropout(const AttentionInput<T>& p, int
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const bool odd = lane % 2 != 0;
   const unsigned own = kept_keys(p, query + lane / 4 + (odd ? 8 : 0), key / 4 + lane % 4 / 2);
-  const unsigned other = __shfl_xor_sync(~0u, own, TRIREME_BUG(attention_backward_mask_lanes) ? 0 : 1);
+  const unsigned other = __shfl_xor_sync(~0u, own, 1);
   const unsigned bits[2] = {odd ? other >> 2 : own, odd ? own >> 2 : other};
 #pragma unroll
   for (int i = 0; i < 4; ++i) factors[i] = (bits[i / 2] >> i % 2 & 1) != 0 ? p.mask.scale : 0.0f;
@@ -129,11 +128,6 @@ template <class T>
 __device__ __forceinline__ void accumulators_to_a(std::uint32_t (&a)[4], const float (&left)[4], const float (&right)[4]) {
   a[0] = pair_of<T>(left[0], left[1]), a[1] = pair_of<T>(left[2], left[3]);
   a[2] = pair_of<T>(right[0], right[1]), a[3] = pair_of<T>(right[2], right[3]);
-  if (TRIREME_BUG(attention_fragments_swapped)) {
-    const std::uint32_t second = a[1];
-    a[1] = a[2];
-    a[2] = second;
-  }
 }
 
 /// sums [16, n] += rows row .. row + 15 of a tile times the rows of another one, transposed

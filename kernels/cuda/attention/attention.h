@@ -2,7 +2,7 @@
 // log_sum is fp32. flops and bytes: cost.h, of the same name.
 #pragma once
 
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/target.h"
 #include "kernels/kernels.h"
 
 namespace trireme::kernels::cuda {
@@ -12,9 +12,9 @@ constexpr std::int64_t attention_fp32_limit = 256;
 
 /// bf16 and fp16: tensor cores, heads of 64, 80, 96 or 128 elements, qkv and out at multiples of 16 bytes; probabilities are
 /// rounded to the type before they meet the values. fp32: heads of up to 256. Others are a std::invalid_argument.
-void attention(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum, Stream stream);
+void attention(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum, const Target& target);
 
 /// What `attention` does for fp32
-void attention_fp32(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum, Stream stream);
+void attention_fp32(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum, const Target& target);
 
 }  // namespace trireme::kernels::cuda

@@ -14,7 +14,7 @@ constexpr int threads = 128, own_rows = 64;
 /// Shared memory: the part of the block's own positions, two parts of those that pass by, as many as registers allow. A part is
 /// two tiles, then log_sum and delta of its positions (of the queries' parts only).
 template <int head_size>
-struct Layout {
+struct SharedParts {
   static constexpr int passing_rows = 32;
   static constexpr int own_tile = own_rows * head_size * 2, passing_tile = passing_rows * head_size * 2;
   static constexpr int own_part = 2 * own_tile + 2 * own_rows * 4, passing_part = 2 * passing_tile + 2 * passing_rows * 4;
@@ -30,7 +30,7 @@ __device__ __forceinline__ unsigned kept_of_tile(const AttentionInput<T>& in, in
 #pragma unroll 1
   for (int j = 0; j < n / 8; ++j) {
     float factors[4];
-    if (of_keys && !TRIREME_BUG(attention_backward_mask_layout))
+    if (of_keys)
       fragment_dropout_transposed(in, own, passing + 8 * j, factors);
     else
       fragment_dropout(in, own, passing + 8 * j, factors);
@@ -53,7 +53,7 @@ __device__ __forceinline__ void differentiate_tile(const AttentionInput<T>& in, 
     for (int i = 0; i < 4; ++i) {
       const int row = lane / 4 + i / 2 * 8, column = 8 * j + lane % 4 * 2 + i % 2, query = of_keys ? column : row;
       const int behind = of_keys ? passing + column - own - row : own + row - passing - column;  // of the key
-      const bool visible = behind >= (TRIREME_BUG(attention_backward_not_itself) ? 1 : 0);
+      const bool visible = behind >= 0;
       const float factor = (kept >> (4 * j + i) & 1) != 0 ? in.mask.scale : 0.0f;
       differentiate(scores[j][i], dprobabilities[j][i], factor, in.scale, log_sum[query], delta[query], visible);
     }
@@ -80,27 +80,26 @@ __device__ __forceinline__ void fetch_part(const AttentionGradient<T>& p, unsign
 /// mask.
 template <class T, int head_size, bool of_keys>
 __global__ void __launch_bounds__(threads, head_size == 64 ? 3 : 2) gradients(AttentionGradient<T> p) {
-  using Parts = Layout<head_size>;
+  using Parts = SharedParts<head_size>;
   TRIREME_DYNAMIC_SHARED(memory, Parts::bytes);
   constexpr int chunks = head_size / 8, n = Parts::passing_rows;
   const int s = p.in.sequence, warp_row = static_cast<int>(threadIdx.x) / 32 * 16;
   // The first keys are seen by most queries, the last queries see most keys: the longest blocks come first.
   const int first = static_cast<int>(of_keys ? blockIdx.x : gridDim.x - 1 - blockIdx.x) * own_rows, own = first + warp_row;
-  const int begin = of_keys ? first / n + (TRIREME_BUG(attention_backward_first_tile) ? 1 : 0) : 0;
+  const int begin = of_keys ? first / n : 0;
   const int end = ((of_keys || first + own_rows > s ? s : first + own_rows) + n - 1) / n;
   const auto stage = [&](int tile) { return memory + Parts::own_part + tile % 2 * Parts::passing_part; };
   const auto fetch_passing = [&](int tile) {
     if (tile < end) fetch_part<!of_keys, n, chunks>(p, stage(tile), tile * n);
-    if (!TRIREME_BUG(attention_backward_no_commit)) ptx::cp_async_commit();
+    ptx::cp_async_commit();
   };
   fetch_part<of_keys, own_rows, chunks>(p, memory, first);
   fetch_passing(begin);
   float sums[2][chunks][4] = {};
   for (int tile = begin; tile < end; ++tile) {
     ptx::cp_async_wait<0>();
-    if (TRIREME_BUG(attention_backward_stage_in_use)) fetch_passing(tile + 1);
-    if (!TRIREME_BUG(attention_backward_no_barrier)) __syncthreads();  // all have waited, and are done with the other stage
-    if (!TRIREME_BUG(attention_backward_stage_in_use)) fetch_passing(tile + 1);
+    __syncthreads();  // all have waited, and are done with the other stage
+    fetch_passing(tile + 1);
     const int passing = tile * n;
     if (of_keys ? passing + n <= own : passing > own + 15) continue;  // none of the warp's queries sees any of the keys
     const unsigned char* part = stage(tile);
@@ -113,22 +112,20 @@ __global__ void __launch_bounds__(threads, head_size == 64 ? 3 : 2) gradients(At
     multiply_columns<T, chunks, n>(dprobabilities, part, sums[0]);
     if constexpr (of_keys) multiply_columns<T, chunks, n>(scores, part + Parts::passing_tile, sums[1]);
   }
-  const int rows = s + (TRIREME_BUG(attention_backward_row_bound) ? 1 : 0);
-  const float scale = TRIREME_BUG(attention_backward_no_scale) ? 1 : p.in.scale;
-  store_rows(p.dqkv + p.in.in_qkv(of_keys ? 1 : 0), p.in.qkv_stride, own, rows, sums[0], scale, scale);
-  if constexpr (of_keys) store_rows(p.dqkv + p.in.in_qkv(2), p.in.qkv_stride, own, rows, sums[1], 1.0f, 1.0f);
+  store_rows(p.dqkv + p.in.in_qkv(of_keys ? 1 : 0), p.in.qkv_stride, own, s, sums[0], p.in.scale, p.in.scale);
+  if constexpr (of_keys) store_rows(p.dqkv + p.in.in_qkv(2), p.in.qkv_stride, own, s, sums[1], 1.0f, 1.0f);
 }
 
 template <class T>
-void launch_gradients(AttentionShape shape, const AttentionGradient<T>& p, Stream stream) {
+void launch_gradients(AttentionShape shape, const AttentionGradient<T>& p, const Target& target) {
   if (!aligned16(p.in.qkv) || !aligned16(p.dout) || !aligned16(p.dqkv))
     throw std::invalid_argument("attention in bf16 and fp16 takes memory that begins at multiples of 16 bytes");
   with_head_size(shape.head_size, [&](auto size) {
     constexpr int head_size = decltype(size)::value;
     const dim3 grid = attention_grid(shape, own_rows);
-    launch_sum_rows(shape, p, stream);
-    TRIREME_LAUNCH((gradients<T, head_size, true>), grid, dim3(threads), Layout<head_size>::bytes, stream, p);
-    TRIREME_LAUNCH((gradients<T, head_size, false>), grid, dim3(threads), Layout<head_size>::bytes, stream, p);
+    launch_sum_rows(shape, p, target);
+    TRIREME_LAUNCH((gradients<T, head_size, true>), grid, dim3(threads), SharedParts<head_size>::bytes, target.stream, p);
+    TRIREME_LAUNCH((gradients<T, head_size, false>), grid, dim3(threads), SharedParts<head_size>::bytes, target.stream, p);
   });
 }
 
@@ -136,19 +133,21 @@ void launch_gradients(AttentionShape shape, const AttentionGradient<T>& p, Strea
 
 std::int64_t attention_backward_scratch(AttentionShape shape) { return shape.rows.count() * shape.heads; }
 
-void attention_backward(AttentionShape shape, View dout, View qkv, View out, View log_sum, Dropout dropout, View dqkv,
-                        View scratch, Stream stream) {
-  const std::int64_t rows = shape.rows.count() * shape.heads, size = rows * shape.head_size;
+void attention_backward(const Kernels::AttentionBackward& op, View scratch, const Target& target) {
+  const std::int64_t rows = op.shape.rows.count() * op.shape.heads, size = rows * op.shape.head_size;
   if (rows == 0) return;
-  with_type(qkv.type, [&](auto zero) {
+  with_type(op.qkv.type, [&](auto zero) {
     using T = decltype(zero);
-    const AttentionGradient<T> p{
-        attention_input<T>(shape, qkv, dropout), elements<T>(dout, size),        elements<T>(out, size),
-        elements<float>(log_sum, rows),          elements<float>(scratch, rows), elements<T>(dqkv, 3 * size)};
+    const AttentionGradient<T> p{.in = attention_input<T>(op.shape, op.qkv, op.dropout),
+                                 .dout = elements<T>(op.dout, size),
+                                 .out = elements<T>(op.out, size),
+                                 .log_sum = elements<float>(op.log_sum, rows),
+                                 .delta = elements<float>(scratch, rows),
+                                 .dqkv = elements<T>(op.dqkv, 3 * size)};
     if constexpr (std::is_same_v<T, float>)
-      launch_fp32(shape, p, stream);
+      launch_fp32(op.shape, p, target);
     else
-      launch_gradients(shape, p, stream);
+      launch_gradients(op.shape, p, target);
   });
 }
 

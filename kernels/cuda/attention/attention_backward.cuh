@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/attention/attention.cuh"
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/target.h"
 
 namespace trireme::kernels::cuda {
 
@@ -20,10 +20,8 @@ struct AttentionGradient {
 /// score: before scaling. On return F P and dS.
 __device__ __forceinline__ void differentiate(float& score, float& dprobability, float factor, float scale, float log_sum,
                                               float delta, bool visible) {
-  if (TRIREME_BUG(attention_backward_no_mask)) visible = true;
   const float p = visible ? ptx::exp2_approx(score * (scale * log2_e) - log_sum * log2_e) : 0.0f;
-  dprobability = p * ((TRIREME_BUG(attention_backward_undropped) ? 1.0f : factor) * dprobability -
-                      (TRIREME_BUG(attention_backward_no_delta) ? 0.0f : delta));
+  dprobability = p * (factor * dprobability - delta);
   score = factor * p;
 }
 
@@ -38,7 +36,7 @@ __global__ void __launch_bounds__(delta_threads) sum_rows(AttentionGradient<T> p
     if (row >= p.in.sequence) return;
     const std::int64_t at = p.in.in_out() + row * p.in.out_stride;
     float sum = 0;
-    for (int c = lane; c < p.in.head_size - (TRIREME_BUG(attention_backward_short_delta) ? 8 : 0); c += 32)
+    for (int c = lane; c < p.in.head_size; c += 32)
       sum += to_float(ptx::load<T>(p.dout + at + c)) * to_float(ptx::load<T>(p.out + at + c));
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2) sum += __shfl_xor_sync(~0u, sum, distance);
@@ -47,11 +45,11 @@ __global__ void __launch_bounds__(delta_threads) sum_rows(AttentionGradient<T> p
 }
 
 template <class T>
-void launch_sum_rows(AttentionShape shape, const AttentionGradient<T>& p, Stream stream) {
-  TRIREME_LAUNCH(sum_rows<T>, attention_grid(shape, delta_rows), dim3(delta_threads), 0, stream, p);
+void launch_sum_rows(AttentionShape shape, const AttentionGradient<T>& p, const Target& target) {
+  TRIREME_LAUNCH(sum_rows<T>, attention_grid(shape, delta_rows), dim3(delta_threads), 0, target.stream, p);
 }
 
 /// All of the pass in fp32, on ordinary arithmetic
-void launch_fp32(AttentionShape shape, const AttentionGradient<float>& p, Stream stream);
+void launch_fp32(AttentionShape shape, const AttentionGradient<float>& p, const Target& target);
 
 }  // namespace trireme::kernels::cuda

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cost.h"
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/target.h"
 #include "kernels/kernels.h"
 
 namespace trireme::kernels::cuda {
@@ -13,8 +13,7 @@ std::int64_t attention_backward_scratch(AttentionShape shape);
 
 /// Deterministic: no sum depends on the order of blocks. Head sizes are 64, 80, 96 and 128, all of memory begins at multiples of
 /// 16 bytes; in fp32 they go up to 256. Others are a std::invalid_argument.
-void attention_backward(AttentionShape shape, View dout, View qkv, View out, View log_sum, Dropout dropout, View dqkv,
-                        View scratch, Stream stream);
+void attention_backward(const Kernels::AttentionBackward& op, View scratch, const Target& target);
 
 /// What it does, where cost::attention_backward says what must be done: scores and dP are computed twice, for the gradients of
 /// keys and values and for those of queries; qkv and dout are read by both, dout and out before for rowsum(dout * out).

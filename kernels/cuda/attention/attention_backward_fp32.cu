@@ -43,9 +43,9 @@ __global__ void __launch_bounds__(side* side, 2) gradients_fp32(AttentionGradien
   };
   read(own, first, of_keys);
   float sums[2][largest / side] = {};
-  const int end = of_keys ? s : first + (TRIREME_BUG(attention_backward_fp32_last_keys) ? 0 : 1);
+  const int end = of_keys ? s : first + 1;
   for (int other = of_keys ? first : 0; other < end; other += side) {
-    if (!TRIREME_BUG(attention_backward_fp32_no_second_barrier)) __syncthreads();  // all are done with the tiles before
+    __syncthreads();  // all are done with the tiles before
     read(passing, other, !of_keys);
     __syncthreads();
     const int query = of_keys ? other + x : first + y, key = of_keys ? first + y : other + x;
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(side* side, 2) gradients_fp32(AttentionGradien
                   visible);
     probabilities[y * side + x] = score;
     dscores[y * side + x] = dprobability;
-    if (!TRIREME_BUG(attention_backward_fp32_no_barrier)) __syncthreads();
+    __syncthreads();
 #pragma unroll 1
     for (int j = 0; j < side; ++j)
 #pragma unroll
@@ -82,14 +82,14 @@ __global__ void __launch_bounds__(side* side, 2) gradients_fp32(AttentionGradien
 
 }  // namespace
 
-void launch_fp32(AttentionShape shape, const AttentionGradient<float>& p, Stream stream) {
+void launch_fp32(AttentionShape shape, const AttentionGradient<float>& p, const Target& target) {
   if (shape.head_size < 1 || shape.head_size > largest)
     throw std::invalid_argument("attention in fp32 takes head sizes 1 to 256, not " + std::to_string(shape.head_size));
   const dim3 grid = attention_grid(shape, side), block(side, side);
-  const int shared = shared_bytes(static_cast<int>(shape.head_size));
-  launch_sum_rows(shape, p, stream);
-  TRIREME_LAUNCH(gradients_fp32<true>, grid, block, shared, stream, p);
-  TRIREME_LAUNCH(gradients_fp32<false>, grid, block, shared, stream, p);
+  const int shared = shared_bytes(narrow(shape.head_size));
+  launch_sum_rows(shape, p, target);
+  TRIREME_LAUNCH(gradients_fp32<true>, grid, block, shared, target.stream, p);
+  TRIREME_LAUNCH(gradients_fp32<false>, grid, block, shared, target.stream, p);
 }
 
 }  // namespace trireme::kernels::cuda

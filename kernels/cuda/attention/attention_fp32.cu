@@ -2,7 +2,6 @@
 // diagonal. For the scores a lane has one key, for the sums of values columns lane, lane + 32 ... Exponentials have base 2.
 #include "kernels/cuda/attention/attention.cuh"
 #include "kernels/cuda/attention/attention.h"
-#include "kernels/cuda/bugs.h"
 
 namespace trireme::kernels::cuda {
 namespace {
@@ -43,14 +42,14 @@ __device__ __forceinline__ void multiply_keys(const float* queries, const float*
 /// What a warp knows of a row: in base 2, the largest score so far and the lane's share of the sum of exponentials; its columns
 /// of the sum of values
 template <int columns>
-struct Row {
+struct SoftmaxRow {
   float maximum = -INFINITY, total = 0, values[columns] = {};
 };
 
 /// The exponential of the lane's score; what was summed before is scaled to the new maximum. The maximum is rounded before it is
 /// subtracted by one fused operation, so that its rounding is common to all terms of a row and cancels.
 template <int columns>
-__device__ __forceinline__ float exponentiate(float score, Row<columns>& row, float scale) {
+__device__ __forceinline__ float exponentiate(float score, SoftmaxRow<columns>& row, float scale) {
   float most = score;
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, distance));
@@ -59,13 +58,13 @@ __device__ __forceinline__ float exponentiate(float score, Row<columns>& row, fl
   row.maximum = maximum;
   row.total = row.total * factor + exponential;
 #pragma unroll
-  for (int c = 0; c < columns && !TRIREME_BUG(attention_fp32_not_scaled); ++c) row.values[c] *= factor;
+  for (int c = 0; c < columns; ++c) row.values[c] *= factor;
   return exponential;
 }
 
 template <int columns>
 __device__ __forceinline__ void multiply_values(const float (&probabilities)[warp_rows], const float* values, int head_size,
-                                                Row<columns> (&rows)[warp_rows]) {
+                                                SoftmaxRow<columns> (&rows)[warp_rows]) {
   const int lane = static_cast<int>(threadIdx.x) % 32, stride = row_stride(head_size);
 #pragma unroll 4
   for (int key = 0; key < tile_rows; ++key) {
@@ -83,7 +82,7 @@ __device__ __forceinline__ void multiply_values(const float (&probabilities)[war
 
 template <int columns>
 __device__ __forceinline__ void finish(const AttentionInput<float>& p, int query, float* out, float* log_sum,
-                                       const Row<columns>& row) {
+                                       const SoftmaxRow<columns>& row) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   float total = row.total;
 #pragma unroll
@@ -107,22 +106,22 @@ __global__ void __launch_bounds__(threads, 1) attend_fp32(AttentionInput<float> 
   const int warp_row = static_cast<int>(threadIdx.x) / 32 * warp_rows, first_query = query_tile * tile_rows + warp_row;
   const float scale = p.scale * log2_e;
   fetch(p, 0, query_tile * tile_rows, queries);
-  Row<columns> rows[warp_rows];
+  SoftmaxRow<columns> rows[warp_rows];
   for (int tile = 0; tile <= query_tile; ++tile) {
     const int key = tile * tile_rows + lane;
-    if (!TRIREME_BUG(attention_fp32_tile_in_use)) __syncthreads();  // all are done with the last tile
+    __syncthreads();  // all are done with the last tile
     fetch(p, 1, tile * tile_rows, keys);
     fetch(p, 2, tile * tile_rows, values);
-    if (!TRIREME_BUG(attention_fp32_no_barrier)) __syncthreads();
+    __syncthreads();
     float scores[warp_rows] = {};
     multiply_keys(queries + warp_row * stride, keys, p.head_size, scores);
 #pragma unroll
     for (int r = 0; r < warp_rows; ++r) {
       const int query = first_query + r;  // with the keys after it go those past the sequence's end
-      const bool visible = key <= query + (TRIREME_BUG(attention_fp32_mask) ? 1 : 0);
+      const bool visible = key <= query;
       scores[r] = exponentiate(visible ? scores[r] : -INFINITY, rows[r], scale);
       if (p.mask.threshold > 0) {
-        const unsigned kept = kept_keys(p, query - (TRIREME_BUG(attention_fp32_dropout_row) ? warp_row : 0), key / 4);
+        const unsigned kept = kept_keys(p, query, key / 4);
         scores[r] *= (kept >> key % 4 & 1) != 0 ? p.mask.scale : 0.0f;
       }
     }
@@ -134,7 +133,7 @@ __global__ void __launch_bounds__(threads, 1) attend_fp32(AttentionInput<float> 
 
 }  // namespace
 
-void attention_fp32(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum, Stream stream) {
+void attention_fp32(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum, const Target& target) {
   if (shape.head_size > attention_fp32_limit)
     throw std::invalid_argument("attention in fp32 takes head sizes up to " + std::to_string(attention_fp32_limit) + ", not " +
                                 std::to_string(shape.head_size));
@@ -144,11 +143,11 @@ void attention_fp32(AttentionShape shape, View qkv, Dropout dropout, View out, V
   const dim3 grid = attention_grid(shape, tile_rows), block(threads);
   const int shared = shared_bytes(input.head_size);
   if (shape.head_size <= 64)
-    TRIREME_LAUNCH(attend_fp32<2>, grid, block, shared, stream, input, to, sums);
+    TRIREME_LAUNCH(attend_fp32<2>, grid, block, shared, target.stream, input, to, sums);
   else if (shape.head_size <= 128)
-    TRIREME_LAUNCH(attend_fp32<4>, grid, block, shared, stream, input, to, sums);
+    TRIREME_LAUNCH(attend_fp32<4>, grid, block, shared, target.stream, input, to, sums);
   else
-    TRIREME_LAUNCH(attend_fp32<8>, grid, block, shared, stream, input, to, sums);
+    TRIREME_LAUNCH(attend_fp32<8>, grid, block, shared, target.stream, input, to, sums);
 }
 
 }  // namespace trireme::kernels::cuda

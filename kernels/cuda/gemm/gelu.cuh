@@ -2,7 +2,6 @@
 // derivative g + x g (1 - g) 2u'.
 #pragma once
 
-#include "kernels/cuda/bugs.h"
 #include "kernels/cuda/instructions/ptx.cuh"
 
 namespace trireme::kernels::cuda {
@@ -19,9 +18,9 @@ __device__ __forceinline__ float gelu(float x) { return x * ptx::reciprocal_appr
 
 /// Beyond 10 it is 0 or 1 to fp32, but there the cube of x would outgrow an exponential that is held finite. Not a number stays.
 __device__ __forceinline__ float gelu_derivative(float x) {
-  if (!TRIREME_BUG(gelu_derivative_far)) x = x > 10.0f ? 10.0f : x < -10.0f ? -10.0f : x;
+  x = x > 10.0f ? 10.0f : x < -10.0f ? -10.0f : x;
   const float e = gelu_exponential(x), g = ptx::reciprocal_approx(1.0f + e);
-  const float slope = TRIREME_BUG(gelu_derivative_slope) ? gelu_slope : gelu_slope * (1.0f + 3.0f * gelu_cubic * x * x);
+  const float slope = gelu_slope * (1.0f + 3.0f * gelu_cubic * x * x);
   return g + x * g * (e * g) * slope;  // e g = 1 - g without cancellation
 }
 

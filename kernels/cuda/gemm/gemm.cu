@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(sum_threads) sum_split(const float* parts, int
   const float* from = parts + static_cast<std::int64_t>(row) * p.columns + column;
   float sums[1][4] = {};
 #pragma unroll 4
-  for (int part = TRIREME_BUG(gemm_first_part) ? 1 : 0; part < count; ++part) {
+  for (int part = 0; part < count; ++part) {
     float v[4];
     read_quad(from + static_cast<std::int64_t>(part) * p.rows * p.columns, p.wide, p.columns - column, v);
 #pragma unroll
@@ -34,10 +34,10 @@ __global__ void __launch_bounds__(sum_threads) sum_split(const float* parts, int
 }
 
 template <class T>
-void launch_sum(const float* parts, int count, const Epilogue<T>& p, Stream stream) {
+void launch_sum(const float* parts, int count, const Epilogue<T>& p, const Target& target) {
   const std::int64_t quads = (p.columns + 3) / 4 * static_cast<std::int64_t>(p.rows);
-  const dim3 grid(static_cast<unsigned>((quads + sum_threads - 1) / sum_threads));
-  TRIREME_LAUNCH((sum_split<T>), grid, dim3(sum_threads), 0, stream, parts, count, p);
+  const dim3 grid(blocks_of(quads, sum_threads));
+  TRIREME_LAUNCH((sum_split<T>), grid, dim3(sum_threads), 0, target.stream, parts, count, p);
 }
 
 struct Split {
@@ -90,49 +90,53 @@ void find_wide(Epilogue<T>& p, const float* parts) {
 }
 
 template <class T, bool a_across, bool b_across>
-void run(Product<T> p, Split split, View scratch, Stream stream) {
-  const auto count = static_cast<int>(split.parts);
+void run(Product<T> p, Split split, View scratch, const Target& target) {
+  const auto count = narrow(split.parts);
   const std::int64_t m = p.epilogue.rows, n = p.epilogue.columns;
   p.depth = dimension(split.depth);
   find_wide<T>(p.epilogue, nullptr);
-  if (count == 1) return launch_product<T, a_across, b_across>(p, 1, stream);
+  if (count == 1) return launch_product<T, a_across, b_across>(p, 1, target);
   Epilogue<T> whole = p.epilogue;
   float* const parts = elements<float>(scratch, count * m * (p.row_sums ? n + 1 : n));
   find_wide(whole, parts);
   p.epilogue.form = Form::part, p.epilogue.sums = parts;
   p.epilogue.wide = whole.wide;
-  if (!TRIREME_BUG(gemm_bias_in_parts)) p.epilogue.bias = nullptr;
+  p.epilogue.bias = nullptr;
   p.epilogue.before = nullptr;
   float* const row_sums = p.row_sums;
   if (row_sums) p.row_sums = parts + count * m * n;
-  launch_product<T, a_across, b_across>(p, count, stream);
-  launch_sum<T>(parts, count, whole, stream);
+  launch_product<T, a_across, b_across>(p, count, target);
+  launch_sum<T>(parts, count, whole, target);
   if (!row_sums) return;
   Epilogue<T> sums{};
-  sums.form = Form::accumulate, sums.sums = row_sums, sums.rows = 1, sums.columns = static_cast<int>(m);
+  sums.form = Form::accumulate, sums.sums = row_sums, sums.rows = 1, sums.columns = narrow(m);
   find_wide<T>(sums, p.row_sums);
-  launch_sum<T>(p.row_sums, count, sums, stream);
+  launch_sum<T>(p.row_sums, count, sums, target);
 }
 
-/// y [rows, out] = x W^T + bias, and what `set` makes of its epilogue
+struct Forward {
+  LinearShape shape;
+  View x, weight, bias, y;
+};
+
+/// y [rows, out] = x W^T + bias, and what `form` and `set` make of its epilogue
 template <class Set>
-void run_forward(LinearShape shape, Form form, View x, View weight, View bias, View y, View scratch, Stream stream,
-                 const Set& set) {
-  const auto [rows, in, out] = shape;
+void run_forward(const Forward& op, Form form, View scratch, const Target& target, const Set& set) {
+  const auto [rows, in, out] = op.shape;
   if (rows == 0) return;
-  with_type(x.type, [&, n = rows, k = in, columns = out](auto zero) {
+  with_type(op.x.type, [&, n = rows, k = in, columns = out](auto zero) {
     using T = decltype(zero);
-    Product<T> p = product_of<T>(elements<T>(x, n * k), k, elements<T>(weight, columns * k), k, n, columns, k);
+    Product<T> p = product_of<T>(elements<T>(op.x, n * k), k, elements<T>(op.weight, columns * k), k, n, columns, k);
     p.epilogue.form = form;
-    if (bias) p.epilogue.bias = elements<T>(bias, columns);
-    p.epilogue.y = elements<T>(y, n * columns);
+    if (op.bias) p.epilogue.bias = elements<T>(op.bias, columns);
+    p.epilogue.y = elements<T>(op.y, n * columns);
     set(p.epilogue);
-    run<T, false, false>(p, split_of(Gemm::forward, shape), scratch, stream);
+    run<T, false, false>(p, split_of(Gemm::forward, op.shape), scratch, target);
   });
 }
 
 /// dx [rows, in] = dy W; with `pre` times gelu'(pre)
-void run_input_gradient(LinearShape shape, View dy, View weight, View pre, View dx, View scratch, Stream stream) {
+void run_input_gradient(LinearShape shape, View dy, View weight, View pre, View dx, View scratch, const Target& target) {
   const auto [rows, in, out] = shape;
   if (rows == 0) return;
   with_type(dy.type, [&, n = rows, columns = in, k = out](auto zero) {
@@ -141,7 +145,7 @@ void run_input_gradient(LinearShape shape, View dy, View weight, View pre, View 
     p.epilogue.form = pre ? Form::gelu_gradient : Form::plain;
     if (pre) p.epilogue.before = elements<T>(pre, n * columns);
     p.epilogue.y = elements<T>(dx, n * columns);
-    run<T, false, true>(p, split_of(Gemm::input_gradient, shape), scratch, stream);
+    run<T, false, true>(p, split_of(Gemm::input_gradient, shape), scratch, target);
   });
 }
 
@@ -158,33 +162,33 @@ cost::Cost gemm_cost(Gemm product, LinearShape shape, cost::Cost declared) {
   return declared + cost::moves(0, 2 * gemm_scratch(product, shape), 4);
 }
 
-void linear(LinearShape shape, View x, View weight, View bias, View y, View scratch, Stream stream) {
-  run_forward(shape, Form::plain, x, weight, bias, y, scratch, stream, [](auto&) {});
+void linear(LinearShape shape, View x, View weight, View bias, View y, View scratch, const Target& target) {
+  run_forward({shape, x, weight, bias, y}, Form::plain, scratch, target, [](auto&) {});
 }
 
-void linear_gelu(LinearShape shape, View x, View weight, View bias, View pre, View y, View scratch, Stream stream) {
-  run_forward(shape, Form::gelu, x, weight, bias, y, scratch, stream,
-              [&]<class T>(Epilogue<T>& p) { p.pre = elements<T>(pre, shape.rows * shape.out); });
+void linear_gelu(const LinearGelu& op, View scratch, const Target& target) {
+  run_forward({op.shape, op.x, op.weight, op.bias, op.y}, Form::gelu, scratch, target,
+              [&]<class T>(Epilogue<T>& p) { p.pre = elements<T>(op.pre, op.shape.rows * op.shape.out); });
 }
 
-void linear_residual(LinearShape shape, Rows rows, View x, View weight, View bias, Dropout dropout, View residual, View y,
-                     View scratch, Stream stream) {
-  if (rows.count() != shape.rows) throw std::logic_error("linear_residual: other rows than the shape's");
-  run_forward(shape, Form::residual, x, weight, bias, y, scratch, stream, [&]<class T>(Epilogue<T>& p) {
-    p.before = elements<T>(residual, shape.rows * shape.out);
-    p.masks = masks_of(rows, dropout);
+void linear_residual(const Kernels::LinearResidual& op, View scratch, const Target& target) {
+  if (op.rows.count() != op.shape.rows) throw std::logic_error("linear_residual: other rows than the shape's");
+  run_forward({op.shape, op.x, op.weight, op.bias, op.y}, Form::residual, scratch, target, [&]<class T>(Epilogue<T>& p) {
+    p.before = elements<T>(op.residual, op.shape.rows * op.shape.out);
+    p.masks = masks_of(op.rows, op.dropout);
   });
 }
 
-void linear_input_gradient(LinearShape shape, View dy, View weight, View dx, View scratch, Stream stream) {
-  run_input_gradient(shape, dy, weight, {}, dx, scratch, stream);
+void linear_input_gradient(LinearShape shape, View dy, View weight, View dx, View scratch, const Target& target) {
+  run_input_gradient(shape, dy, weight, {}, dx, scratch, target);
 }
 
-void linear_input_gradient_gelu(LinearShape shape, View dy, View weight, View pre, View dpre, View scratch, Stream stream) {
-  run_input_gradient(shape, dy, weight, pre, dpre, scratch, stream);
+void linear_input_gradient_gelu(LinearShape shape, View dy, View weight, View pre, View dpre, View scratch,
+                                const Target& target) {
+  run_input_gradient(shape, dy, weight, pre, dpre, scratch, target);
 }
 
-void linear_weight_gradient(LinearShape shape, View dy, View x, View dweight, View dbias, View scratch, Stream stream) {
+void linear_weight_gradient(LinearShape shape, View dy, View x, View dweight, View dbias, View scratch, const Target& target) {
   const auto [rows, in, out] = shape;
   if (rows == 0) return;
   with_type(dy.type, [&, k = rows, n = in, m = out](auto zero) {
@@ -193,7 +197,7 @@ void linear_weight_gradient(LinearShape shape, View dy, View x, View dweight, Vi
     p.epilogue.form = Form::accumulate;
     p.epilogue.sums = elements<float>(dweight, m * n);
     if (dbias) p.row_sums = elements<float>(dbias, m);
-    run<T, true, true>(p, split_of(Gemm::weight_gradient, shape), scratch, stream);
+    run<T, true, true>(p, split_of(Gemm::weight_gradient, shape), scratch, target);
   });
 }
 

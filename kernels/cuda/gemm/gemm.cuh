@@ -4,7 +4,8 @@
 #include <cstdint>
 
 #include "kernels/cuda/rows/dropout.cuh"
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/target.h"
+#include "kernels/cuda/views.h"
 
 namespace trireme::kernels::cuda {
 
@@ -51,19 +52,19 @@ __device__ __forceinline__ void block_tile(int rows, int columns, int& row, int&
   const unsigned tall = static_cast<unsigned>((rows + height - 1) / height),
                  wide = static_cast<unsigned>((columns + width - 1) / width);
   const unsigned first = blockIdx.x / (tile_group * wide) * tile_group, in_group = blockIdx.x % (tile_group * wide);
-  const unsigned group = tall - first < tile_group && !TRIREME_BUG(gemm_last_group) ? tall - first : tile_group;
+  const unsigned group = tall - first < tile_group ? tall - first : tile_group;
   row = static_cast<int>(first + in_group % group) * height;
   column = static_cast<int>(in_group / group) * width;
 }
 
 template <int height, int width>
 dim3 tile_grid(int rows, int columns, int parts) {
-  return {static_cast<unsigned>((rows + height - 1) / height) * static_cast<unsigned>((columns + width - 1) / width), 1,
-          static_cast<unsigned>(parts)};
+  const std::int64_t tall = blocks_of(rows, height), wide = blocks_of(columns, width);
+  return {grid_size(tall * wide), 1, grid_size(parts)};
 }
 
 /// In gemm_tensor.cu (bf16 and fp16) and gemm_fp32.cu, for (along, along), (along, across), (across, across)
 template <class T, bool a_across, bool b_across>
-void launch_product(const Product<T>& p, int parts, Stream stream);
+void launch_product(const Product<T>& p, int parts, const Target& target);
 
 }  // namespace trireme::kernels::cuda

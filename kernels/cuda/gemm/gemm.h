@@ -7,7 +7,7 @@
 #pragma once
 
 #include "kernels/cost.h"
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/target.h"
 #include "kernels/kernels.h"
 
 namespace trireme::kernels::cuda {
@@ -20,12 +20,17 @@ std::int64_t gemm_scratch(Gemm product, LinearShape shape);
 /// What an operation really moves: `declared` by cost.h, and the parts of the sum written and read
 cost::Cost gemm_cost(Gemm product, LinearShape shape, cost::Cost declared);
 
-void linear(LinearShape shape, View x, View weight, View bias, View y, View scratch, Stream stream);
-void linear_gelu(LinearShape shape, View x, View weight, View bias, View pre, View y, View scratch, Stream stream);
-void linear_residual(LinearShape shape, Rows rows, View x, View weight, View bias, Dropout dropout, View residual, View y,
-                     View scratch, Stream stream);
-void linear_input_gradient(LinearShape shape, View dy, View weight, View dx, View scratch, Stream stream);
-void linear_input_gradient_gelu(LinearShape shape, View dy, View weight, View pre, View dpre, View scratch, Stream stream);
-void linear_weight_gradient(LinearShape shape, View dy, View x, View dweight, View dbias, View scratch, Stream stream);
+/// The arguments of the operation of kernels.h
+struct LinearGelu {
+  LinearShape shape;
+  View x, weight, bias, pre, y;
+};
+
+void linear(LinearShape shape, View x, View weight, View bias, View y, View scratch, const Target& target);
+void linear_gelu(const LinearGelu& op, View scratch, const Target& target);
+void linear_residual(const Kernels::LinearResidual& op, View scratch, const Target& target);
+void linear_input_gradient(LinearShape shape, View dy, View weight, View dx, View scratch, const Target& target);
+void linear_input_gradient_gelu(LinearShape shape, View dy, View weight, View pre, View dpre, View scratch, const Target& target);
+void linear_weight_gradient(LinearShape shape, View dy, View x, View dweight, View dbias, View scratch, const Target& target);
 
 }  // namespace trireme::kernels::cuda

@@ -27,29 +27,22 @@ __device__ __forceinline__ void write_quad(T* to, bool wide, int count, const fl
 /// sums v, with bias, of columns column .. column + 3 of a row; `before` is what the form reads there
 template <class T>
 __device__ __forceinline__ void finish_quad(const Epilogue<T>& p, int row, int column, float (&v)[4], float (&before)[4]) {
-  const int count = p.columns - column + (TRIREME_BUG(gemm_column_bound) ? 1 : 0);
+  const int count = p.columns - column;
   const std::int64_t at = static_cast<std::int64_t>(row) * p.columns + column;
   float factors[4];
   switch (p.form) {
-    case Form::part: {
-      const unsigned part = TRIREME_BUG(gemm_part_slice) ? 0 : blockIdx.z;
-      return write_quad(p.sums + static_cast<std::int64_t>(part) * p.rows * p.columns + at, p.wide, count, v);
-    }
+    case Form::part:
+      return write_quad(p.sums + static_cast<std::int64_t>(blockIdx.z) * p.rows * p.columns + at, p.wide, count, v);
     case Form::accumulate:
 #pragma unroll
-      for (int j = 0; j < 4; ++j) v[j] += TRIREME_BUG(gemm_overwrites) ? 0.0f : before[j];
+      for (int j = 0; j < 4; ++j) v[j] += before[j];
       return write_quad(p.sums + at, p.wide, count, v);
     case Form::gelu:
-      if (!TRIREME_BUG(gemm_pre_after_gelu)) write_quad(p.pre + at, p.wide, count, v);
+      write_quad(p.pre + at, p.wide, count, v);
 #pragma unroll
       for (int j = 0; j < 4; ++j) v[j] = gelu(v[j]);
-      if (TRIREME_BUG(gemm_pre_after_gelu)) write_quad(p.pre + at, p.wide, count, v);
       break;
     case Form::residual:
-      if (TRIREME_BUG(gemm_residual_late)) {
-        write_quad(p.y + at, p.wide, count, v);
-        read_quad(p.before + at, p.wide, count, before);
-      }
       row_factors(p.masks, static_cast<unsigned>(row), p.columns, column, factors);
 #pragma unroll
       for (int j = 0; j < 4; ++j) v[j] = factors[j] * v[j] + before[j];
@@ -68,12 +61,12 @@ __device__ __forceinline__ void finish_quad(const Epilogue<T>& p, int row, int c
 template <int count, class T>
 __device__ __forceinline__ void finish(const Epilogue<T>& p, int row, int step, int column, float (&v)[count][4]) {
   if (column >= p.columns) return;
-  const int rows = p.rows + (TRIREME_BUG(gemm_row_bound) ? 1 : 0), columns = p.columns - column;
+  const int columns = p.columns - column;
   float before[count][4] = {};
 #pragma unroll
   for (int i = 0; i < count; ++i) {
     const std::int64_t at = static_cast<std::int64_t>(row + i * step) * p.columns + column;
-    if (row + i * step >= rows) continue;
+    if (row + i * step >= p.rows) continue;
     if (p.before != nullptr) read_quad(p.before + at, p.wide, columns, before[i]);
     if (p.form == Form::accumulate) read_quad(p.sums + at, p.wide, columns, before[i]);
   }
@@ -83,7 +76,7 @@ __device__ __forceinline__ void finish(const Epilogue<T>& p, int row, int step, 
   for (int i = 0; i < count; ++i) {
 #pragma unroll
     for (int j = 0; j < 4; ++j) v[i][j] += bias[j];
-    if (row + i * step < rows) finish_quad(p, row + i * step, column, v[i], before[i]);
+    if (row + i * step < p.rows) finish_quad(p, row + i * step, column, v[i], before[i]);
   }
 }
 

@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(threads) product_fp32(Product<float> p) {
   for (int from = begin, tile = 0; from < end; from += tile_depth, tile ^= tile_elements) {
     store_piece<a_across>(tiles_of_a + tile, a);
     store_piece<b_across>(tiles_of_b + tile, b);
-    if (!TRIREME_BUG(gemm_fp32_no_barrier)) __syncthreads();  // all have stored; and all are done with the tiles before
+    __syncthreads();  // all have stored; and all are done with the tiles before
     a = piece_of_a(from + tile_depth), b = piece_of_b(from + tile_depth);
     multiply_tile(tiles_of_a + tile, tiles_of_b + tile, row, column, sums);
     if (with_row_sums)
@@ -95,13 +95,13 @@ __global__ void __launch_bounds__(threads) product_fp32(Product<float> p) {
 }  // namespace
 
 template <class T, bool a_across, bool b_across>
-void launch_product(const Product<T>& p, int parts, Stream stream) {
+void launch_product(const Product<T>& p, int parts, const Target& target) {
   const dim3 grid = tile_grid<tile_side, tile_side>(p.epilogue.rows, p.epilogue.columns, parts);
-  TRIREME_LAUNCH((product_fp32<a_across, b_across>), grid, dim3(threads), 0, stream, p);
+  TRIREME_LAUNCH((product_fp32<a_across, b_across>), grid, dim3(threads), 0, target.stream, p);
 }
 
-template void launch_product<float, false, false>(const Product<float>&, int, Stream);
-template void launch_product<float, false, true>(const Product<float>&, int, Stream);
-template void launch_product<float, true, true>(const Product<float>&, int, Stream);
+template void launch_product<float, false, false>(const Product<float>&, int, const Target&);
+template void launch_product<float, false, true>(const Product<float>&, int, const Target&);
+template void launch_product<float, true, true>(const Product<float>&, int, const Target&);
 
 }  // namespace trireme::kernels::cuda

@@ -12,20 +12,24 @@ constexpr int along_chunks = tile_depth / 8, across_chunks = tile_side / 8;  // 
 constexpr int tile_bytes = tile_side * tile_depth * 2, stage_bytes = 2 * tile_bytes;
 static_assert(tile_side * tile_side * 4 <= stages * stage_bytes, "the sums take the stages' memory");
 
-/// Rows (of A; columns of B) first .. first + 127 of `count`, and k from .. from + 31 below `end`
+/// What a tile has of an operand: rows (of A; columns of B) first .. first + 127 of `count`, and k from .. from + 31 below `end`
+struct Window {
+  int first, count, from, end;
+};
+
 template <bool across, class T>
-__device__ __forceinline__ void fetch_operand(unsigned char* tile, const T* matrix, std::int64_t stride, bool aligned, int first,
-                                              int count, int from, int end) {
+__device__ __forceinline__ void fetch_operand(unsigned char* tile, const T* matrix, std::int64_t stride, bool aligned,
+                                              const Window& at) {
   if constexpr (across) {
     if (aligned)
-      fetch_tile<tile_depth, across_chunks, threads, true>(tile, matrix, stride, from, end, first, count);
+      fetch_tile<tile_depth, across_chunks, threads, true>(tile, matrix, stride, at.from, at.end, at.first, at.count);
     else
-      fetch_tile<tile_depth, across_chunks, threads, false>(tile, matrix, stride, from, end, first, count);
+      fetch_tile<tile_depth, across_chunks, threads, false>(tile, matrix, stride, at.from, at.end, at.first, at.count);
   } else {
     if (aligned)
-      fetch_tile<tile_side, along_chunks, threads, true>(tile, matrix, stride, first, count, from, end);
+      fetch_tile<tile_side, along_chunks, threads, true>(tile, matrix, stride, at.first, at.count, at.from, at.end);
     else
-      fetch_tile<tile_side, along_chunks, threads, false>(tile, matrix, stride, first, count, from, end);
+      fetch_tile<tile_side, along_chunks, threads, false>(tile, matrix, stride, at.first, at.count, at.from, at.end);
   }
 }
 
@@ -46,8 +50,6 @@ __device__ __forceinline__ void multiply_stage(const unsigned char* stage, int r
     for (int j = 0; j < 4; j += 2) {
       if constexpr (!b_across)
         load_b<along_chunks>(b[j], b[j + 1], stage + tile_bytes, column + 8 * j, k / 8);
-      else if (TRIREME_BUG(gemm_not_transposed))
-        load_b<across_chunks>(b[j], b[j + 1], stage + tile_bytes, k, column / 8 + j);
       else
         load_b_transposed<across_chunks>(b[j], b[j + 1], stage + tile_bytes, k, column / 8 + j);
     }
@@ -74,9 +76,9 @@ __device__ __forceinline__ void add_row_sums(const unsigned char* tile, float (&
 template <class T>
 __device__ __forceinline__ void finish_row_sums(const Product<T>& p, int first_row, const float (&sums)[4], float* parts) {
   const int i = static_cast<int>(threadIdx.x);
-  if (!TRIREME_BUG(gemm_row_sums_too_early)) __syncthreads();
+  __syncthreads();
   ptx::store(parts + 4 * i, Quad<float>{{sums[0], sums[1], sums[2], sums[3]}});
-  if (!TRIREME_BUG(gemm_row_sums_no_barrier)) __syncthreads();
+  __syncthreads();
   if (i < tile_side && first_row + i < p.epilogue.rows) {
     float* to = p.row_sums + static_cast<std::int64_t>(blockIdx.z) * p.epilogue.rows + first_row + i;
     float sum = gridDim.z == 1 ? ptx::load<float>(to) : 0.0f;
@@ -100,10 +102,7 @@ __device__ __forceinline__ void finish_tile(const Epilogue<T>& p, int row, int c
     for (int j = 0; j < 4; ++j)
       ptx::store(memory + sums_place(8 * i + lane / 4, 2 * j + lane % 4 / 2) + lane % 2 * 8,
                  float2{sums[i / 2][j][i % 2 * 2], sums[i / 2][j][i % 2 * 2 + 1]});
-  if (TRIREME_BUG(gemm_vote_for_barrier))
-    __any_sync(~0u, 0);
-  else if (!TRIREME_BUG(gemm_no_warp_barrier))
-    __syncwarp();
+  __syncwarp();
 #pragma unroll 1
   for (int first = 0; first < warp_rows; first += 16) {
     float v[4][4];
@@ -121,49 +120,46 @@ __global__ void __launch_bounds__(threads, 2) product(Product<T> p) {
   int first_row, first_column;
   block_tile<tile_side, tile_side>(p.epilogue.rows, p.epilogue.columns, first_row, first_column);
   const int begin = static_cast<int>(blockIdx.z) * p.depth;
-  const int end = p.k - begin < p.depth || TRIREME_BUG(gemm_part_end) ? p.k : begin + p.depth;
+  const int end = p.k - begin < p.depth ? p.k : begin + p.depth;
   const int tiles = (end - begin + tile_depth - 1) / tile_depth;
   const auto fetch_stage = [&](int tile) {
     if (tile < tiles) {
       unsigned char* stage = memory + tile % stages * stage_bytes;
       const int from = begin + tile * tile_depth;
-      fetch_operand<a_across>(stage, p.a, p.a_stride, p.aligned, first_row, p.epilogue.rows, from, end);
-      fetch_operand<b_across>(stage + tile_bytes, p.b, p.b_stride, p.aligned, first_column, p.epilogue.columns, from, end);
+      fetch_operand<a_across>(stage, p.a, p.a_stride, p.aligned, {first_row, p.epilogue.rows, from, end});
+      fetch_operand<b_across>(stage + tile_bytes, p.b, p.b_stride, p.aligned, {first_column, p.epilogue.columns, from, end});
     }
-    if (!TRIREME_BUG(gemm_no_commit)) ptx::cp_async_commit();  // an empty group too, so that the wait below counts right
+    ptx::cp_async_commit();  // an empty group too, so that the wait below counts right
   };
-  const bool with_row_sums = a_across && p.row_sums != nullptr && (first_column == 0 || TRIREME_BUG(gemm_row_sums_again));
+  const bool with_row_sums = a_across && p.row_sums != nullptr && first_column == 0;
   float sums[4][4][4] = {}, row_sums[4] = {};
   for (int tile = 0; tile < stages - 1; ++tile) fetch_stage(tile);
   for (int tile = 0; tile < tiles; ++tile) {
-    if (TRIREME_BUG(gemm_waits_too_little))
-      ptx::cp_async_wait<stages - 1>();
-    else
-      ptx::cp_async_wait<stages - 2>();
-    if (!TRIREME_BUG(gemm_no_barrier)) __syncthreads();  // all have waited; and all are done with the stage that is filled next
-    fetch_stage(tile + stages - (TRIREME_BUG(gemm_stage_in_use) ? 0 : 1));
+    ptx::cp_async_wait<stages - 2>();
+    __syncthreads();  // all have waited; and all are done with the stage that is filled next
+    fetch_stage(tile + stages - 1);
     const unsigned char* stage = memory + tile % stages * stage_bytes;
     multiply_stage<T, a_across, b_across>(stage, row, column, sums);
     if (with_row_sums) add_row_sums<T>(stage, row_sums);
   }
   if (with_row_sums) finish_row_sums(p, first_row, row_sums, reinterpret_cast<float*>(memory));
-  if (!TRIREME_BUG(gemm_sums_too_early)) __syncthreads();  // all are done with the stages
+  __syncthreads();  // all are done with the stages
   finish_tile(p.epilogue, first_row + row, first_column + column, sums, memory + warp * warp_rows * warp_columns * 4);
 }
 
 }  // namespace
 
 template <class T, bool a_across, bool b_across>
-void launch_product(const Product<T>& p, int parts, Stream stream) {
+void launch_product(const Product<T>& p, int parts, const Target& target) {
   const dim3 grid = tile_grid<tile_side, tile_side>(p.epilogue.rows, p.epilogue.columns, parts);
-  TRIREME_LAUNCH((product<T, a_across, b_across>), grid, dim3(threads), stages * stage_bytes, stream, p);
+  TRIREME_LAUNCH((product<T, a_across, b_across>), grid, dim3(threads), stages * stage_bytes, target.stream, p);
 }
 
-template void launch_product<bf16, false, false>(const Product<bf16>&, int, Stream);
-template void launch_product<bf16, false, true>(const Product<bf16>&, int, Stream);
-template void launch_product<bf16, true, true>(const Product<bf16>&, int, Stream);
-template void launch_product<fp16, false, false>(const Product<fp16>&, int, Stream);
-template void launch_product<fp16, false, true>(const Product<fp16>&, int, Stream);
-template void launch_product<fp16, true, true>(const Product<fp16>&, int, Stream);
+template void launch_product<bf16, false, false>(const Product<bf16>&, int, const Target&);
+template void launch_product<bf16, false, true>(const Product<bf16>&, int, const Target&);
+template void launch_product<bf16, true, true>(const Product<bf16>&, int, const Target&);
+template void launch_product<fp16, false, false>(const Product<fp16>&, int, const Target&);
+template void launch_product<fp16, false, true>(const Product<fp16>&, int, const Target&);
+template void launch_product<fp16, true, true>(const Product<fp16>&, int, const Target&);
 
 }  // namespace trireme::kernels::cuda

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/bugs.h"
 #include "kernels/cuda/instructions/numbers.cuh"
 
 namespace trireme::kernels::cuda {
@@ -30,7 +29,7 @@ __device__ __forceinline__ void fetch_tile(unsigned char* tile, const T* matrix,
   for (int i = 0; i < steps; ++i) {
     const int n = i * threads + static_cast<int>(threadIdx.x), row = first + n / chunks, column = from + n % chunks * 8;
     if (height * chunks % threads != 0 && n >= height * chunks) break;
-    const bool inside = (row < rows || TRIREME_BUG(tile_row_bound)) && column < columns;
+    const bool inside = row < rows && column < columns;
     const T* source = matrix + row * stride + column;
     unsigned char* to = tile + place<chunks>(n / chunks, n % chunks);
     if constexpr (aligned) {
@@ -38,9 +37,7 @@ __device__ __forceinline__ void fetch_tile(unsigned char* tile, const T* matrix,
     } else {
       Piece<T> piece;
 #pragma unroll
-      for (int j = 0; j < 8; ++j)
-        piece.element[j] =
-            inside && (column + j < columns || TRIREME_BUG(tile_column_bound)) ? ptx::load<T>(source + j) : from_float<T>(0);
+      for (int j = 0; j < 8; ++j) piece.element[j] = inside && column + j < columns ? ptx::load<T>(source + j) : from_float<T>(0);
       ptx::store(to, piece);
     }
   }
@@ -51,11 +48,6 @@ template <int chunks>
 __device__ __forceinline__ void load_a(std::uint32_t (&a)[4], const unsigned char* tile, int row, int chunk) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   ptx::ldmatrix(a, tile + place<chunks>(row + lane % 16, chunk, lane / 16));
-  if (TRIREME_BUG(tile_fragments_swapped)) {
-    const std::uint32_t second = a[1];
-    a[1] = a[2];
-    a[2] = second;
-  }
 }
 
 /// Operand A = S^T of S [16, 16]: rows row .. row + 15 (which are A's columns), columns 8 chunk .. 8 chunk + 15
@@ -72,10 +64,7 @@ __device__ __forceinline__ void load_b(std::uint32_t (&left)[2], std::uint32_t (
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const void* from = tile + place<chunks>(row + lane / 16 * 8 + lane % 8, chunk, lane / 8 % 2);
   std::uint32_t r[4];
-  if (TRIREME_BUG(tile_transposed))
-    ptx::ldmatrix_transposed(r, from);
-  else
-    ptx::ldmatrix(r, from);
+  ptx::ldmatrix(r, from);
   left[0] = r[0], left[1] = r[1], right[0] = r[2], right[1] = r[3];
 }
 

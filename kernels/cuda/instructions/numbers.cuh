@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/bugs.h"
 #include "kernels/cuda/instructions/ptx.cuh"
 
 namespace trireme::kernels::cuda {
@@ -80,7 +79,7 @@ __device__ __forceinline__ void put_quad(T* x, std::int64_t i, std::int64_t n, c
   }
 #pragma unroll
   for (int j = 0; j < 4; ++j)
-    if (i + j < n && !TRIREME_BUG(flat_rest)) ptx::store(x + i + j, quad.element[j]);
+    if (i + j < n) ptx::store(x + i + j, quad.element[j]);
 }
 
 }  // namespace trireme::kernels::cuda

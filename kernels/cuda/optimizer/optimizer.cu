@@ -1,6 +1,5 @@
 #include "kernels/cuda/optimizer/optimizer.h"
 
-#include "kernels/cuda/bugs.h"
 #include "kernels/cuda/optimizer/flat.cuh"
 #include "kernels/cuda/views.h"
 
@@ -33,14 +32,12 @@ __global__ void __launch_bounds__(flat_threads)
   Quad<T> rounded;
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
-    const float d = scale * g.element[j], d2 = TRIREME_BUG(adamw_square_not_scaled) ? g.element[j] : d;
+    const float d = scale * g.element[j];
     m.element[j] = step.beta1 * m.element[j] + (1.0f - step.beta1) * d;
-    v.element[j] = step.beta2 * v.element[j] + (1.0f - step.beta2) * (d2 * d2);
-    const float root = TRIREME_BUG(adamw_epsilon_inside) ? sqrtf(v.element[j] * inverse2 + step.epsilon)
-                                                         : sqrtf(v.element[j] * inverse2) + step.epsilon;
-    if (TRIREME_BUG(adamw_old_copy)) rounded.element[j] = from_float<T>(w.element[j]);
+    v.element[j] = step.beta2 * v.element[j] + (1.0f - step.beta2) * (d * d);
+    const float root = sqrtf(v.element[j] * inverse2) + step.epsilon;
     w.element[j] -= step.learning_rate * (m.element[j] * inverse1 / root) + decay * w.element[j];
-    if (!TRIREME_BUG(adamw_old_copy)) rounded.element[j] = from_float<T>(w.element[j]);
+    rounded.element[j] = from_float<T>(w.element[j]);
   }
   put_quad<aligned>(weight, at, n, w);
   put_quad<aligned>(first_moment, at, n, m);
@@ -74,21 +71,22 @@ __global__ void __launch_bounds__(flat_threads) cast_all(std::int64_t n, To* to,
 }
 
 template <class To, class From>
-void launch_cast(To* to, const From* from, std::int64_t n, Stream stream) {
+void launch_cast(To* to, const From* from, std::int64_t n, const Target& target) {
   with_flag(aligned16(to, from), [&](auto aligned) {
     TRIREME_LAUNCH((cast_all<To, From, decltype(aligned)::value>), dim3(blocks_of(n, flat_elements)), dim3(flat_threads), 0,
-                   stream, n, to, from);
+                   target.stream, n, to, from);
   });
 }
 
 }  // namespace
 
-void clip(double clip, View squares, View record, Stream stream) {
-  TRIREME_LAUNCH(form_record, dim3(1), dim3(1), 0, stream, clip, squares.count, elements<double>(squares, squares.count),
+void clip(double clip, View squares, View record, const Target& target) {
+  TRIREME_LAUNCH(form_record, dim3(1), dim3(1), 0, target.stream, clip, squares.count, elements<double>(squares, squares.count),
                  elements<double>(record, StepRecord::cells));
 }
 
-void adamw(AdamW step, View record, View weight, View gradient, View first_moment, View second_moment, View copy, Stream stream) {
+void adamw(AdamW step, View record, View weight, View gradient, View first_moment, View second_moment, View copy,
+           const Target& target) {
   const std::int64_t n = weight.count;
   const double* facts = elements<double>(record, StepRecord::cells);
   auto *w = elements<float>(weight, n), *m = elements<float>(first_moment, n), *v = elements<float>(second_moment, n);
@@ -97,30 +95,30 @@ void adamw(AdamW step, View record, View weight, View gradient, View first_momen
   with_type(copy.type, [&](auto zero) {
     using T = decltype(zero);
     T* rounded = copy ? elements<T>(copy, n) : nullptr;
-    with_flag(aligned16(w, g, m, v, rounded) || TRIREME_BUG(adamw_always_aligned), [&](auto aligned) {
-      TRIREME_LAUNCH((adamw_all<T, decltype(aligned)::value>), dim3(blocks_of(n, flat_elements)), dim3(flat_threads), 0, stream,
-                     step, facts, n, w, g, m, v, rounded);
+    with_flag(aligned16(w, g, m, v, rounded), [&](auto aligned) {
+      TRIREME_LAUNCH((adamw_all<T, decltype(aligned)::value>), dim3(blocks_of(n, flat_elements)), dim3(flat_threads), 0,
+                     target.stream, step, facts, n, w, g, m, v, rounded);
     });
   });
 }
 
-void add(View y, View x, Stream stream) {
+void add(View y, View x, const Target& target) {
   const std::int64_t n = y.count;
   if (n == 0) return;
   if (y.type == DType::fp64) {
-    TRIREME_LAUNCH(add_cells, dim3(blocks_of(n, flat_threads)), dim3(flat_threads), 0, stream, n, elements<double>(y, n),
+    TRIREME_LAUNCH(add_cells, dim3(blocks_of(n, flat_threads)), dim3(flat_threads), 0, target.stream, n, elements<double>(y, n),
                    elements<double>(x, n));
     return;
   }
   auto* to = elements<float>(y, n);
   const float* from = elements<float>(x, n);
   with_flag(aligned16(to, from), [&](auto aligned) {
-    TRIREME_LAUNCH((add_all<decltype(aligned)::value>), dim3(blocks_of(n, flat_elements)), dim3(flat_threads), 0, stream, n, to,
-                   from);
+    TRIREME_LAUNCH((add_all<decltype(aligned)::value>), dim3(blocks_of(n, flat_elements)), dim3(flat_threads), 0, target.stream,
+                   n, to, from);
   });
 }
 
-void cast(View to, View from, Stream stream) {
+void cast(View to, View from, const Target& target) {
   const std::int64_t n = to.count;
   if ((to.type == DType::fp32) == (from.type == DType::fp32)) throw std::logic_error("casts are from fp32 or to it");
   if (n == 0) return;
@@ -128,9 +126,9 @@ void cast(View to, View from, Stream stream) {
     using T = decltype(zero);
     if constexpr (!std::is_same_v<T, float>) {
       if (to.type == DType::fp32)
-        launch_cast(elements<float>(to, n), elements<T>(from, n), n, stream);
+        launch_cast(elements<float>(to, n), elements<T>(from, n), n, target);
       else
-        launch_cast(elements<T>(to, n), elements<float>(from, n), n, stream);
+        launch_cast(elements<T>(to, n), elements<float>(from, n), n, target);
     }
   });
 }

@@ -10,9 +10,7 @@ namespace trireme::kernels::cuda {
 namespace {
 
 struct Square {
-  static __device__ __forceinline__ double of(float x) {
-    return TRIREME_BUG(sums_square_in_fp32) ? x * x : static_cast<double>(x) * static_cast<double>(x);
-  }
+  static __device__ __forceinline__ double of(float x) { return static_cast<double>(x) * static_cast<double>(x); }
 };
 struct Value {
   static __device__ __forceinline__ double of(float x) { return x; }
@@ -52,26 +50,30 @@ __global__ void sum_cells(std::int64_t n, const double* x, double* result) {
 }
 
 template <class Term>
-void launch_sum(View x, View result, View scratch, Stream stream) {
+void launch_sum(View x, View result, View scratch, const Target& target) {
   const std::int64_t blocks = sum_scratch(x.count);
   const float* from = elements<float>(x, x.count);
   auto* parts = elements<double>(scratch, blocks);
   with_flag(aligned16(from), [&](auto aligned) {
     TRIREME_LAUNCH((sum_terms<Term, decltype(aligned)::value>), dim3(static_cast<unsigned>(blocks)), dim3(flat_threads), 0,
-                   stream, x.count, from, parts);
+                   target.stream, x.count, from, parts);
   });
-  TRIREME_LAUNCH(sum_parts, dim3(1), dim3(flat_threads), 0, stream, static_cast<int>(blocks), parts, elements<double>(result, 1));
+  TRIREME_LAUNCH(sum_parts, dim3(1), dim3(flat_threads), 0, target.stream, static_cast<int>(blocks), parts,
+                 elements<double>(result, 1));
 }
 
 }  // namespace
 
 std::int64_t sum_scratch(std::int64_t n) { return std::clamp<std::int64_t>(n / (8 * flat_elements), 1, 1056); }
 
-void squared_norm(View x, View result, View scratch, Stream stream) { launch_sum<Square>(x, result, scratch, stream); }
-void sum(View x, View result, View scratch, Stream stream) {
-  if (x.type != DType::fp64) return launch_sum<Value>(x, result, scratch, stream);
-  TRIREME_LAUNCH(sum_cells, dim3(1), dim3(1), 0, stream, x.count, elements<double>(x, x.count), elements<double>(result, 1));
+void squared_norm(View x, View result, View scratch, const Target& target) { launch_sum<Square>(x, result, scratch, target); }
+void sum(View x, View result, View scratch, const Target& target) {
+  if (x.type != DType::fp64) return launch_sum<Value>(x, result, scratch, target);
+  TRIREME_LAUNCH(sum_cells, dim3(1), dim3(1), 0, target.stream, x.count, elements<double>(x, x.count),
+                 elements<double>(result, 1));
 }
-void non_finite_count(View x, View result, View scratch, Stream stream) { launch_sum<NonFinite>(x, result, scratch, stream); }
+void non_finite_count(View x, View result, View scratch, const Target& target) {
+  launch_sum<NonFinite>(x, result, scratch, target);
+}
 
 }  // namespace trireme::kernels::cuda

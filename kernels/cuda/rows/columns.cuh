@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/cuda/bugs.h"
 #include "kernels/cuda/instructions/numbers.cuh"
 
 namespace trireme::kernels::cuda {
@@ -28,20 +27,18 @@ __device__ __forceinline__ void sum_columns(std::int64_t rows, int columns, floa
   const int lane = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
   float term[sums][size] = {};
   if (first + lane * size < columns) {
-    for (std::int64_t row = blockIdx.y * column_rows + threadIdx.y; row < rows + (TRIREME_BUG(columns_row_bound) ? 1 : 0);
-         row += gridDim.y * column_rows)
+    for (std::int64_t row = blockIdx.y * column_rows + threadIdx.y; row < rows; row += gridDim.y * column_rows)
       work(row, first + lane * size, term);
   }
 #pragma unroll
   for (int i = 0; i < sums * size; ++i) ptx::store(places + y * row_places + i * stride + lane, term[i / size][i % size]);
-  if (!TRIREME_BUG(columns_no_barrier)) __syncthreads();
+  __syncthreads();
   for (int i = y * column_lanes + lane; i < sums * size * column_lanes; i += column_threads) {
     const int sum = i / (size * column_lanes), column = i % (size * column_lanes);
     const float* place = places + (sum * size + column % size) * stride + column / size;
     float total = 0;
 #pragma unroll
-    for (int r = 0; r < column_rows - (TRIREME_BUG(columns_one_row_less) ? 1 : 0); ++r)
-      total += ptx::load<float>(place + r * row_places);
+    for (int r = 0; r < column_rows; ++r) total += ptx::load<float>(place + r * row_places);
     if (first + column < columns)
       ptx::store(parts + (static_cast<std::int64_t>(blockIdx.y) * sums + sum) * columns + first + column, total);
   }

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/cuda/bugs.h"
 #include "kernels/cuda/instructions/ptx.cuh"
+#include "kernels/cuda/views.h"
 #include "kernels/kernels.h"
 
 namespace trireme::kernels::cuda {
@@ -40,7 +40,7 @@ __device__ __forceinline__ void dropout_factors(const DropoutMask& mask, std::ui
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;
   }
-  const float scale = TRIREME_BUG(dropout_not_scaled) ? 1.0f : mask.scale;
+  const float scale = mask.scale;
   factors[0] = c0 >= mask.threshold ? scale : 0.0f;
   factors[1] = c1 >= mask.threshold ? scale : 0.0f;
   factors[2] = c2 >= mask.threshold ? scale : 0.0f;
@@ -55,19 +55,19 @@ struct RowMasks {
 };
 
 inline RowMasks masks_of(const Rows& rows, const Dropout& dropout) {
-  return {mask_of(dropout), rows.first, static_cast<unsigned>(rows.batch)};
+  return {mask_of(dropout), rows.first, static_cast<unsigned>(narrow(rows.batch))};
 }
 
 /// factors of columns column, column + 1 ... of a row of `columns`; column is a multiple of 4
 template <int size>
 __device__ __forceinline__ void row_factors(const RowMasks& masks, unsigned row, int columns, int column,
                                             float (&factors)[size]) {
-  const std::int64_t groups = (columns + 3) / 4, position = (TRIREME_BUG(dropout_row) ? 0 : masks.first) + row / masks.batch;
-  const unsigned sample = TRIREME_BUG(dropout_sample) ? 0 : row % masks.batch;
+  const std::int64_t groups = (columns + 3) / 4, position = masks.first + row / masks.batch;
+  const unsigned sample = row % masks.batch;
 #pragma unroll
   for (int j = 0; j < size; j += 4) {
     float four[4] = {1, 1, 1, 1};
-    const int group = (column + (TRIREME_BUG(dropout_one_group) ? 0 : j)) / 4;
+    const int group = (column + j) / 4;
     if (masks.mask.threshold > 0)
       dropout_factors(masks.mask, sample, static_cast<std::uint64_t>(position * groups + group), four);
 #pragma unroll

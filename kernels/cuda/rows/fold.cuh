@@ -3,8 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/bugs.h"
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/target.h"
 #include "kernels/cuda/views.h"
 
 namespace trireme::kernels::cuda {
@@ -22,18 +21,18 @@ static __global__ void __launch_bounds__(fold_columns* fold_rows)
   for (int b = static_cast<int>(threadIdx.y); b < blocks && column < width; b += fold_rows)
     sum += ptx::load<float>(parts + b * width + column);
   sums[threadIdx.y * fold_columns + threadIdx.x] = sum;
-  if (!TRIREME_BUG(fold_no_barrier)) __syncthreads();
+  __syncthreads();
   if (threadIdx.y > 0 || column >= width) return;
   for (int r = 1; r < fold_rows; ++r) sum += sums[r * fold_columns + threadIdx.x];
   float* to = column < columns ? first + column : second + (column - columns);
-  ptx::store(to, (TRIREME_BUG(fold_overwrites) ? 0 : ptx::load<float>(to)) + sum);
+  ptx::store(to, ptx::load<float>(to) + sum);
 }
 
 inline void launch_fold(const float* parts, std::int64_t blocks, std::int64_t columns, float* first, float* second,
-                        Stream stream) {
+                        const Target& target) {
   const unsigned grid = blocks_of((second != nullptr ? 2 : 1) * columns, fold_columns);
-  TRIREME_LAUNCH(fold_parts, dim3(grid), dim3(fold_columns, fold_rows), 0, stream, parts, static_cast<int>(blocks), columns,
-                 first, second);
+  TRIREME_LAUNCH(fold_parts, dim3(grid), dim3(fold_columns, fold_rows), 0, target.stream, parts, narrow(blocks), columns, first,
+                 second);
 }
 
 }  // namespace trireme::kernels::cuda

@@ -29,8 +29,7 @@ __global__ void __launch_bounds__(row_threads) norm_rows(NormRows<T> p) {
   TRIREME_SHARED(float, parts, 3 * row_warps);
   constexpr int size = Piece<T>::size;
   const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * p.hidden;
-  Row<T, pieces, aligned> row{
-      (with_residual ? p.sum : p.in.x) + at, p.hidden + (TRIREME_BUG(layer_norm_row_bound) ? size : 0), {}};
+  Row<T, pieces, aligned> row{(with_residual ? p.sum : p.in.x) + at, p.hidden, {}};
   float sum[1] = {0}, deviations[2] = {0, 0};  // sums of squares of deviations, and of themselves: what the mean was rounded by
   for_pieces<T, pieces>(p.hidden, [&](int i) {
     const int column = piece_column<T>(i);
@@ -52,12 +51,11 @@ __global__ void __launch_bounds__(row_threads) norm_rows(NormRows<T> p) {
 #pragma unroll
     for (int j = 0; j < size; ++j) {
       const float deviation = to_float(x.element[j]) - mean;
-      if (piece_column<T>(i) + (aligned ? 0 : j) < p.hidden || TRIREME_BUG(layer_norm_counts_padding))
-        deviations[0] += deviation * deviation, deviations[1] += deviation;
+      if (piece_column<T>(i) + (aligned ? 0 : j) < p.hidden) deviations[0] += deviation * deviation, deviations[1] += deviation;
     }
   });
-  block_sum(deviations, parts + (TRIREME_BUG(layer_norm_same_parts) ? 0 : row_warps));
-  const float rest = TRIREME_BUG(layer_norm_rounded_mean) ? 0 : deviations[1] * p.inverse_hidden;
+  block_sum(deviations, parts + row_warps);
+  const float rest = deviations[1] * p.inverse_hidden;
   const float rstd = rsqrtf(fmaxf(deviations[0] * p.inverse_hidden - rest * rest, 0) + epsilon);
   for_pieces<T, pieces>(p.hidden, [&](int i) {
     const int column = piece_column<T>(i);
@@ -83,54 +81,51 @@ void check_hidden(std::int64_t hidden) {
 }
 
 template <class T, bool with_residual>
-void launch_norm(const NormRows<T>& p, std::int64_t rows, Stream stream) {
+void launch_norm(const NormRows<T>& p, std::int64_t rows, const Target& target) {
   if (rows == 0) return;
-  const bool aligned =
-      (p.hidden % Piece<T>::size == 0 && aligned16(p.in.x, p.in.bias, p.in.residual, p.sum, p.gain, p.bias, p.y)) ||
-      TRIREME_BUG(layer_norm_always_aligned);
+  const bool aligned = p.hidden % Piece<T>::size == 0 && aligned16(p.in.x, p.in.bias, p.in.residual, p.sum, p.gain, p.bias, p.y);
   with_row_shape<T>(p.hidden, aligned, [&](auto pieces, auto whole, int threads) {
-    const dim3 grid(static_cast<unsigned>(rows)), block(static_cast<unsigned>(threads));
-    TRIREME_LAUNCH((norm_rows<T, decltype(pieces)::value, decltype(whole)::value, with_residual>), grid, block, 0, stream, p);
+    const dim3 grid(grid_size(rows)), block(static_cast<unsigned>(threads));
+    TRIREME_LAUNCH((norm_rows<T, decltype(pieces)::value, decltype(whole)::value, with_residual>), grid, block, 0, target.stream,
+                   p);
   });
 }
 
 template <class T>
-void set_norm(NormRows<T>& p, std::int64_t rows, std::int64_t hidden, View gain, View bias, View y, View mean, View rstd) {
-  p.gain = elements<T>(gain, hidden);
-  p.bias = elements<T>(bias, hidden);
-  p.y = elements<T>(y, rows * hidden);
-  p.mean = elements<float>(mean, rows);
-  p.rstd = elements<float>(rstd, rows);
-  p.inverse_hidden = 1 / static_cast<float>(hidden);
-  p.hidden = static_cast<int>(hidden);
+void set_norm(NormRows<T>& p, const Kernels::LayerNorm& op) {
+  p.gain = elements<T>(op.gain, op.hidden);
+  p.bias = elements<T>(op.bias, op.hidden);
+  p.y = elements<T>(op.y, op.rows * op.hidden);
+  p.mean = elements<float>(op.mean, op.rows);
+  p.rstd = elements<float>(op.rstd, op.rows);
+  p.inverse_hidden = 1 / static_cast<float>(op.hidden);
+  p.hidden = narrow(op.hidden);
 }
 
 }  // namespace
 
-void layer_norm(std::int64_t rows, std::int64_t hidden, View x, View gain, View bias, View y, View mean, View rstd,
-                Stream stream) {
-  check_hidden(hidden);
-  with_type(x.type, [&](auto zero) {
+void layer_norm(const Kernels::LayerNorm& op, const Target& target) {
+  check_hidden(op.hidden);
+  with_type(op.x.type, [&](auto zero) {
     using T = decltype(zero);
     NormRows<T> p{};
-    p.in.x = elements<T>(x, rows * hidden);
-    set_norm(p, rows, hidden, gain, bias, y, mean, rstd);
-    launch_norm<T, false>(p, rows, stream);
+    p.in.x = elements<T>(op.x, op.rows * op.hidden);
+    set_norm(p, op);
+    launch_norm<T, false>(p, op.rows, target);
   });
 }
 
-void residual_layer_norm(Rows rows, std::int64_t hidden, View x, View linear_bias, Dropout dropout, View residual, View sum,
-                         View gain, View bias, View y, View mean, View rstd, Stream stream) {
-  check_hidden(hidden);
-  const std::int64_t n = rows.count();
-  with_type(x.type, [&](auto zero) {
+void residual_layer_norm(const Kernels::ResidualLayerNorm& op, const Target& target) {
+  check_hidden(op.hidden);
+  const std::int64_t n = op.rows.count(), hidden = op.hidden;
+  with_type(op.x.type, [&](auto zero) {
     using T = decltype(zero);
     NormRows<T> p{};
-    p.in = {elements<T>(x, n * hidden), elements<T>(linear_bias, hidden), elements<T>(residual, n * hidden),
-            static_cast<int>(hidden), masks_of(rows, dropout)};
-    p.sum = elements<T>(sum, n * hidden);
-    set_norm(p, n, hidden, gain, bias, y, mean, rstd);
-    launch_norm<T, true>(p, n, stream);
+    p.in = {elements<T>(op.x, n * hidden), elements<T>(op.linear_bias, hidden), elements<T>(op.residual, n * hidden),
+            narrow(hidden), masks_of(op.rows, op.dropout)};
+    p.sum = elements<T>(op.sum, n * hidden);
+    set_norm(p, {n, hidden, op.sum, op.gain, op.bias, op.y, op.mean, op.rstd});
+    launch_norm<T, true>(p, n, target);
   });
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cost.h"
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/target.h"
 #include "kernels/kernels.h"
 
 namespace trireme::kernels::cuda {
@@ -11,12 +11,10 @@ namespace trireme::kernels::cuda {
 /// The longest row, so that a column has 32 bits; longer ones are a std::invalid_argument
 constexpr std::int64_t layer_norm_limit = std::int64_t{1} << 30;
 
-void layer_norm(std::int64_t rows, std::int64_t hidden, View x, View gain, View bias, View y, View mean, View rstd,
-                Stream stream);
+void layer_norm(const Kernels::LayerNorm& op, const Target& target);
 
 /// The norm is that of `sum` as rounded to its type.
-void residual_layer_norm(Rows rows, std::int64_t hidden, View x, View linear_bias, Dropout dropout, View residual, View sum,
-                         View gain, View bias, View y, View mean, View rstd, Stream stream);
+void residual_layer_norm(const Kernels::ResidualLayerNorm& op, const Target& target);
 
 /// fp32 elements that layer_norm_backward needs as scratch
 std::int64_t layer_norm_scratch(std::int64_t rows, std::int64_t hidden);
@@ -26,7 +24,6 @@ std::int64_t layer_norm_scratch(std::int64_t rows, std::int64_t hidden);
 cost::Cost layer_norm_backward_cost(std::int64_t rows, std::int64_t hidden, std::int64_t width);
 
 /// Deterministic: the order of the weight gradients' sums follows from the shape alone.
-void layer_norm_backward(std::int64_t rows, std::int64_t hidden, View dy, View x, View gain, View mean, View rstd, View dresidual,
-                         View dx, View dgain, View dbias, View scratch, Stream stream);
+void layer_norm_backward(const Kernels::LayerNormBackward& op, View scratch, const Target& target);
 
 }  // namespace trireme::kernels::cuda

@@ -66,10 +66,9 @@ __global__ void __launch_bounds__(row_threads, pieces* Piece<T>::size <= 16 ? 2 
   TRIREME_DYNAMIC_SHARED(memory, (most_shared_bytes<T, pieces>));
   constexpr int size = Piece<T>::size;
   auto* sums = reinterpret_cast<float*>(memory);
-  for (int q = 0; q < 2 * quads && !TRIREME_BUG(layer_norm_sums_not_zeroed); ++q)
-    ptx::store(sums + 4 * (q * blockDim.x + threadIdx.x), float4{0, 0, 0, 0});
+  for (int q = 0; q < 2 * quads; ++q) ptx::store(sums + 4 * (q * blockDim.x + threadIdx.x), float4{0, 0, 0, 0});
   int turn = 0;
-  for (std::int64_t r = blockIdx.x; r < p.rows - (TRIREME_BUG(layer_norm_last_row) ? 1 : 0); r += gridDim.x) {
+  for (std::int64_t r = blockIdx.x; r < p.rows; r += gridDim.x) {
     const float mean = ptx::load<float>(p.mean + r), rstd = ptx::load<float>(p.rstd + r);
     Row<T, pieces, aligned> dy_row{p.dy + r * p.hidden, p.hidden, {}}, x_row{p.x + r * p.hidden, p.hidden, {}};
     float total[2] = {0, 0};  // of g and of g z
@@ -88,7 +87,7 @@ __global__ void __launch_bounds__(row_threads, pieces* Piece<T>::size <= 16 ? 2 
         accumulate(sums, quads + i * size / 4, dbias);
       }
     });
-    block_sum(total, parts + 2 * row_warps * (TRIREME_BUG(layer_norm_parity) ? 0 : turn));
+    block_sum(total, parts + 2 * row_warps * turn);
     turn ^= 1;  // a thread may be one sum ahead of the others, never two
     const float a = total[0] * p.inverse_hidden, b = total[1] * p.inverse_hidden;
     for_pieces<T, pieces>(p.hidden, [&](int i) {
@@ -118,7 +117,7 @@ __global__ void __launch_bounds__(column_threads) gradient_columns(GradientRows<
 #pragma unroll
     for (int j = 0; j < Piece<T>::size; ++j) {
       const float d = to_float(dy.element[j]), deviation = to_float(x.element[j]) - mean;
-      term[0][j] += d * (TRIREME_BUG(layer_norm_long_not_scaled) ? deviation : deviation * rstd);
+      term[0][j] += d * (deviation * rstd);
       term[1][j] += d;
     }
   });
@@ -131,27 +130,27 @@ std::int64_t gradient_parts(std::int64_t rows, std::int64_t hidden) {
 
 /// Without p.parts: no sums
 template <class T>
-void launch_rows(const GradientRows<T>& p, std::int64_t blocks, bool is_aligned, Stream stream) {
+void launch_rows(const GradientRows<T>& p, std::int64_t blocks, bool is_aligned, const Target& target) {
   with_row_shape<T>(p.hidden, is_aligned, [&](auto pieces, auto whole, int threads) {
-    const dim3 grid(static_cast<unsigned>(blocks)), block(static_cast<unsigned>(threads));
+    const dim3 grid(grid_size(blocks)), block(static_cast<unsigned>(threads));
     const std::int64_t quads = p.parts == nullptr ? 0 : rounds_of<T>(p.hidden, threads) * Piece<T>::size / 4;
     const auto shared = static_cast<std::size_t>(std::max<std::int64_t>(2 * quads * threads, 1)) * sizeof(float4);
-    TRIREME_LAUNCH((gradient_rows<T, decltype(pieces)::value, decltype(whole)::value>), grid, block, shared, stream, p,
-                   static_cast<int>(quads));
+    TRIREME_LAUNCH((gradient_rows<T, decltype(pieces)::value, decltype(whole)::value>), grid, block, shared, target.stream, p,
+                   narrow(quads));
   });
 }
 
 template <class T>
-void launch_gradient(GradientRows<T> p, Stream stream) {
+void launch_gradient(GradientRows<T> p, const Target& target) {
   const bool is_aligned = p.hidden % Piece<T>::size == 0 && aligned16(p.dy, p.x, p.gain, p.dresidual, p.dx, p.parts);
   const std::int64_t parts = gradient_parts(p.rows, p.hidden);
-  if (p.hidden <= longest_summed_by_rows) return launch_rows(p, parts, is_aligned, stream);
+  if (p.hidden <= longest_summed_by_rows) return launch_rows(p, parts, is_aligned, target);
   with_flag(is_aligned, [&](auto whole) {
-    const dim3 grid(blocks_of(p.hidden, column_lanes * Piece<T>::size), static_cast<unsigned>(parts));
-    TRIREME_LAUNCH((gradient_columns<T, decltype(whole)::value>), grid, dim3(column_lanes, column_rows), 0, stream, p);
+    const dim3 grid(blocks_of(p.hidden, column_lanes * Piece<T>::size), grid_size(parts));
+    TRIREME_LAUNCH((gradient_columns<T, decltype(whole)::value>), grid, dim3(column_lanes, column_rows), 0, target.stream, p);
   });
   p.parts = nullptr;
-  launch_rows(p, p.rows, is_aligned, stream);
+  launch_rows(p, p.rows, is_aligned, target);
 }
 
 }  // namespace
@@ -164,28 +163,28 @@ cost::Cost layer_norm_backward_cost(std::int64_t rows, std::int64_t hidden, std:
   return once + parts + (hidden > longest_summed_by_rows ? cost::moves(2 * rows * hidden, 2 * rows, width) : cost::Cost{});
 }
 
-void layer_norm_backward(std::int64_t rows, std::int64_t hidden, View dy, View x, View gain, View mean, View rstd, View dresidual,
-                         View dx, View dgain, View dbias, View scratch, Stream stream) {
+void layer_norm_backward(const Kernels::LayerNormBackward& op, View scratch, const Target& target) {
+  const std::int64_t rows = op.rows, hidden = op.hidden;
   if (rows == 0) return;
   auto* parts = elements<float>(scratch, layer_norm_scratch(rows, hidden));
-  with_type(x.type, [&](auto zero) {
+  with_type(op.x.type, [&](auto zero) {
     using T = decltype(zero);
     GradientRows<T> p{};
-    p.dy = elements<T>(dy, rows * hidden);
-    p.x = elements<T>(x, rows * hidden);
-    p.gain = elements<T>(gain, hidden);
-    if (dresidual) p.dresidual = elements<T>(dresidual, rows * hidden);
-    p.mean = elements<float>(mean, rows);
-    p.rstd = elements<float>(rstd, rows);
-    p.dx = elements<T>(dx, rows * hidden);
+    p.dy = elements<T>(op.dy, rows * hidden);
+    p.x = elements<T>(op.x, rows * hidden);
+    p.gain = elements<T>(op.gain, hidden);
+    if (op.dresidual) p.dresidual = elements<T>(op.dresidual, rows * hidden);
+    p.mean = elements<float>(op.mean, rows);
+    p.rstd = elements<float>(op.rstd, rows);
+    p.dx = elements<T>(op.dx, rows * hidden);
     p.parts = parts;
     p.rows = rows;
     p.inverse_hidden = 1 / static_cast<float>(hidden);
-    p.hidden = static_cast<int>(hidden);
-    launch_gradient(p, stream);
+    p.hidden = narrow(hidden);
+    launch_gradient(p, target);
   });
-  launch_fold(parts, gradient_parts(rows, hidden), hidden, elements<float>(dgain, hidden), elements<float>(dbias, hidden),
-              stream);
+  launch_fold(parts, gradient_parts(rows, hidden), hidden, elements<float>(op.dgain, hidden), elements<float>(op.dbias, hidden),
+              target);
 }
 
 }  // namespace trireme::kernels::cuda

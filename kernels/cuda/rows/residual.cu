@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(column_threads)
 #pragma unroll
     for (int j = 0; j < size; ++j) {
       const float through = factors[j] * to_float(d.element[j]);
-      term[0][j] += TRIREME_BUG(residual_dbias_of_dy) ? to_float(d.element[j]) : through;
+      term[0][j] += through;
       d.element[j] = from_float<T>(through);
     }
     if (dx != nullptr) put<aligned>(dx + row * hidden, column, hidden, d);
@@ -38,56 +38,56 @@ __global__ void __launch_bounds__(column_threads)
 }
 
 template <class T>
-void launch_rows(const Residual<T>& p, std::int64_t rows, T* y, Stream stream) {
+void launch_rows(const Residual<T>& p, std::int64_t rows, T* y, const Target& target) {
   if (rows * p.hidden == 0) return;
   const bool aligned = p.hidden % Piece<T>::size == 0 && aligned16(p.x, p.bias, p.residual, y);
-  with_flag(aligned || TRIREME_BUG(residual_always_aligned), [&](auto whole) {
-    const dim3 grid(static_cast<unsigned>(rows)), block(static_cast<unsigned>(threads_of_row<T>(p.hidden)));
-    TRIREME_LAUNCH((residual_rows<T, decltype(whole)::value>), grid, block, 0, stream, p, y);
+  with_flag(aligned, [&](auto whole) {
+    const dim3 grid(grid_size(rows)), block(static_cast<unsigned>(threads_of_row<T>(p.hidden)));
+    TRIREME_LAUNCH((residual_rows<T, decltype(whole)::value>), grid, block, 0, target.stream, p, y);
   });
 }
 
 }  // namespace
 
-void bias_residual(Rows rows, std::int64_t hidden, View x, View bias, Dropout dropout, View residual, View y, Stream stream) {
-  const std::int64_t n = rows.count();
-  with_type(x.type, [&](auto zero) {
+void bias_residual(const Kernels::BiasResidual& op, const Target& target) {
+  const std::int64_t n = op.rows.count(), hidden = op.hidden;
+  with_type(op.x.type, [&](auto zero) {
     using T = decltype(zero);
-    const Residual<T> p{elements<T>(x, n * hidden), elements<T>(bias, hidden), elements<T>(residual, n * hidden),
-                        static_cast<int>(hidden), masks_of(rows, dropout)};
-    launch_rows(p, n, elements<T>(y, n * hidden), stream);
+    const Residual<T> p{elements<T>(op.x, n * hidden), elements<T>(op.bias, hidden), elements<T>(op.residual, n * hidden),
+                        narrow(hidden), masks_of(op.rows, op.dropout)};
+    launch_rows(p, n, elements<T>(op.y, n * hidden), target);
   });
 }
 
-void dropout(Rows rows, std::int64_t hidden, View x, Dropout dropout, View y, Stream stream) {
+void dropout(Rows rows, std::int64_t hidden, View x, Dropout dropout, View y, const Target& target) {
   const std::int64_t n = rows.count();
   with_type(x.type, [&](auto zero) {
     using T = decltype(zero);
-    const Residual<T> p{elements<T>(x, n * hidden), nullptr, nullptr, static_cast<int>(hidden), masks_of(rows, dropout)};
+    const Residual<T> p{elements<T>(x, n * hidden), nullptr, nullptr, narrow(hidden), masks_of(rows, dropout)};
     T* to = elements<T>(y, n * hidden);
-    if (dropout.rate > 0 || to != p.x) launch_rows(p, n, to, stream);
+    if (dropout.rate > 0 || to != p.x) launch_rows(p, n, to, target);
   });
 }
 
 std::int64_t bias_residual_scratch(Rows rows, std::int64_t hidden) { return row_shares(rows.count()) * hidden; }
 
-void bias_residual_backward(Rows rows, std::int64_t hidden, View dy, Dropout dropout, View dx, View dbias, View scratch,
-                            Stream stream) {
-  const std::int64_t n = rows.count(), shares = row_shares(n);
-  auto* parts = elements<float>(scratch, bias_residual_scratch(rows, hidden));
-  auto* sums = elements<float>(dbias, hidden);
-  with_type(dy.type, [&](auto zero) {
+void bias_residual_backward(const BiasResidualBackward& op, View scratch, const Target& target) {
+  const std::int64_t n = op.rows.count(), hidden = op.hidden, shares = row_shares(n);
+  auto* parts = elements<float>(scratch, bias_residual_scratch(op.rows, hidden));
+  auto* sums = elements<float>(op.dbias, hidden);
+  with_type(op.dy.type, [&](auto zero) {
     using T = decltype(zero);
-    const T* from = elements<T>(dy, n * hidden);
-    T* to = elements<T>(dx, n * hidden);
+    const T* from = elements<T>(op.dy, n * hidden);
+    T* to = elements<T>(op.dx, n * hidden);
     const bool aligned = hidden % Piece<T>::size == 0 && aligned16(from, to);
     with_flag(aligned, [&](auto whole) {
-      const dim3 grid(blocks_of(hidden, column_lanes * Piece<T>::size), static_cast<unsigned>(shares));
-      TRIREME_LAUNCH((residual_gradient<T, decltype(whole)::value>), grid, dim3(column_lanes, column_rows), 0, stream, from,
-                     masks_of(rows, dropout), n, static_cast<int>(hidden), dropout.rate == 0 && to == from ? nullptr : to, parts);
+      const dim3 grid(blocks_of(hidden, column_lanes * Piece<T>::size), grid_size(shares));
+      TRIREME_LAUNCH((residual_gradient<T, decltype(whole)::value>), grid, dim3(column_lanes, column_rows), 0, target.stream,
+                     from, masks_of(op.rows, op.dropout), n, narrow(hidden), op.dropout.rate == 0 && to == from ? nullptr : to,
+                     parts);
     });
   });
-  launch_fold(parts, shares, hidden, sums, nullptr, stream);
+  launch_fold(parts, shares, hidden, sums, nullptr, target);
 }
 
 }  // namespace trireme::kernels::cuda

@@ -25,9 +25,6 @@ __device__ __forceinline__ Piece<T> add_residual(const Residual<T>& p, unsigned 
 #pragma unroll
   for (int j = 0; j < size; ++j) sum[j] = to_float(x.element[j]);
   row_factors(p.masks, row, p.hidden, column, factors);
-  if (TRIREME_BUG(residual_bias_not_dropped)) {
-    for (int j = 0; j < size; ++j) sum[j] *= factors[j], factors[j] = 1;
-  }
   if (p.bias != nullptr) {
     const Piece<T> bias = fetch<aligned>(p.bias, column, p.hidden);
 #pragma unroll

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/cuda/bugs.h"
 #include "kernels/cuda/instructions/numbers.cuh"
 
 namespace trireme::kernels::cuda {
@@ -60,11 +59,10 @@ __device__ __forceinline__ void block_sum(V (&value)[n], V* parts) {
 #pragma unroll
   for (int i = 0; i < n; ++i) {
 #pragma unroll
-    for (int distance = TRIREME_BUG(row_sum_half_tree) ? 8 : 16; distance > 0; distance /= 2)
-      value[i] += __shfl_xor_sync(~0u, value[i], distance);
+    for (int distance = 16; distance > 0; distance /= 2) value[i] += __shfl_xor_sync(~0u, value[i], distance);
     if (threadIdx.x % 32 == 0) parts[i * row_warps + warp] = value[i];
   }
-  if (!TRIREME_BUG(row_sum_no_barrier)) __syncthreads();
+  __syncthreads();
 #pragma unroll
   for (int i = 0; i < n; ++i) {
     value[i] = 0;

@@ -34,25 +34,23 @@ __device__ __forceinline__ void for_row(const T* row, int columns, const Work& w
 /// Column of the row's target, or -1 where it is outside the range
 template <class T>
 __device__ __forceinline__ int target_column(const LogitRows<T>& p) {
-  const std::int64_t first = TRIREME_BUG(cross_entropy_global_target) ? 0 : p.first;
-  const std::int64_t column = ptx::load<std::int32_t>(p.targets + blockIdx.x) - first;
-  return column >= 0 && column < (TRIREME_BUG(cross_entropy_padding_target) ? p.columns : p.valid) ? static_cast<int>(column)
-                                                                                                   : -1;
+  const std::int64_t column = ptx::load<std::int32_t>(p.targets + blockIdx.x) - p.first;
+  return column >= 0 && column < p.valid ? static_cast<int>(column) : -1;
 }
 
 template <class T, bool aligned>
 __global__ void __launch_bounds__(row_threads) maximum_rows(LogitRows<T> p, float* maximum) {
   TRIREME_SHARED(float, parts, row_warps);
-  float best = TRIREME_BUG(cross_entropy_from_zero) ? 0 : -INFINITY;
+  float best = -INFINITY;
   for_row<aligned>(p.logits + static_cast<std::int64_t>(blockIdx.x) * p.columns, p.valid, [&](int column, const Piece<T>& x) {
 #pragma unroll
     for (int j = 0; j < Piece<T>::size; ++j)
-      if (column + j < p.valid || TRIREME_BUG(cross_entropy_padding_counts)) best = fmaxf(best, to_float(x.element[j]));
+      if (column + j < p.valid) best = fmaxf(best, to_float(x.element[j]));
   });
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2) best = fmaxf(best, __shfl_xor_sync(~0u, best, distance));
   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = best;
-  if (!TRIREME_BUG(cross_entropy_no_barrier)) __syncthreads();
+  __syncthreads();
   if (threadIdx.x > 0) return;
   for (int warp = 1; warp < static_cast<int>(blockDim.x) / 32; ++warp) best = fmaxf(best, parts[warp]);
   ptx::store(maximum + blockIdx.x, best);
@@ -73,7 +71,7 @@ __global__ void __launch_bounds__(row_threads) exponential_rows(LogitRows<T> p, 
       const float exponential = column + j < p.valid ? expf(shifted) : 0.0f;
       if (column + j == target) ptx::store(target_logits + blockIdx.x, shifted);
       x.element[j] = from_float<T>(exponential);
-      sum[0] += TRIREME_BUG(cross_entropy_sums_rounded) ? to_float(x.element[j]) : exponential;
+      sum[0] += exponential;
     }
     put<aligned>(row, column, p.columns, x);
   });
@@ -105,8 +103,8 @@ LogitRows<T> logit_rows(std::int64_t rows, View logits, VocabularyRange range) {
   LogitRows<T> p{};
   p.logits = elements<T>(logits, rows * range.rows);
   p.first = range.first;
-  p.valid = static_cast<int>(range.valid);
-  p.columns = static_cast<int>(range.rows);
+  p.valid = narrow(range.valid);
+  p.columns = narrow(range.rows);
   return p;
 }
 
@@ -117,38 +115,37 @@ void with_rows(std::int64_t rows, View logits, VocabularyRange range, const Work
   with_type(logits.type, [&](auto zero) {
     using T = decltype(zero);
     const LogitRows<T> p = logit_rows<T>(rows, logits, range);
-    const dim3 grid(static_cast<unsigned>(rows)), block(static_cast<unsigned>(threads_of_row<T>(range.rows)));
+    const dim3 grid(grid_size(rows)), block(static_cast<unsigned>(threads_of_row<T>(range.rows)));
     with_flag(range.rows % Piece<T>::size == 0 && aligned16(p.logits), [&](auto aligned) { work(p, aligned, grid, block); });
   });
 }
 
 }  // namespace
 
-void cross_entropy_maximum(std::int64_t rows, View logits, VocabularyRange range, View maximum, Stream stream) {
+void cross_entropy_maximum(std::int64_t rows, View logits, VocabularyRange range, View maximum, const Target& target) {
   auto* best = elements<float>(maximum, rows);
   with_rows(rows, logits, range, [&]<class T>(const LogitRows<T>& p, auto aligned, dim3 grid, dim3 block) {
-    TRIREME_LAUNCH((maximum_rows<T, decltype(aligned)::value>), grid, block, 0, stream, p, best);
+    TRIREME_LAUNCH((maximum_rows<T, decltype(aligned)::value>), grid, block, 0, target.stream, p, best);
   });
 }
 
-void cross_entropy_sums(std::int64_t rows, View logits, VocabularyRange range, View targets, View maximum, View sums,
-                        View target_logits, Stream stream) {
-  auto *total = elements<float>(sums, rows), *of_target = elements<float>(target_logits, rows);
-  with_rows(rows, logits, range, [&]<class T>(LogitRows<T> p, auto aligned, dim3 grid, dim3 block) {
-    p.targets = elements<std::int32_t>(targets, rows);
-    p.maximum = elements<float>(maximum, rows);
-    TRIREME_LAUNCH((exponential_rows<T, decltype(aligned)::value>), grid, block, 0, stream, p, total, of_target);
+void cross_entropy_sums(const Kernels::CrossEntropySums& op, const Target& target) {
+  auto *total = elements<float>(op.sums, op.rows), *of_target = elements<float>(op.target_logits, op.rows);
+  with_rows(op.rows, op.logits, op.range, [&]<class T>(LogitRows<T> p, auto aligned, dim3 grid, dim3 block) {
+    p.targets = elements<std::int32_t>(op.targets, op.rows);
+    p.maximum = elements<float>(op.maximum, op.rows);
+    TRIREME_LAUNCH((exponential_rows<T, decltype(aligned)::value>), grid, block, 0, target.stream, p, total, of_target);
   });
 }
 
-void cross_entropy_gradient(std::int64_t rows, View logits, VocabularyRange range, View targets, View sums, View target_logits,
-                            float scale, View losses, Stream stream) {
-  const float* of_target = elements<float>(target_logits, rows);
-  auto* loss = elements<float>(losses, rows);
-  with_rows(rows, logits, range, [&]<class T>(LogitRows<T> p, auto aligned, dim3 grid, dim3 block) {
-    p.targets = elements<std::int32_t>(targets, rows);
-    p.sums = elements<float>(sums, rows);
-    TRIREME_LAUNCH((logit_gradient_rows<T, decltype(aligned)::value>), grid, block, 0, stream, p, of_target, scale, loss);
+void cross_entropy_gradient(const Kernels::CrossEntropyGradient& op, const Target& target) {
+  const float* of_target = elements<float>(op.target_logits, op.rows);
+  auto* loss = elements<float>(op.losses, op.rows);
+  with_rows(op.rows, op.logits, op.range, [&]<class T>(LogitRows<T> p, auto aligned, dim3 grid, dim3 block) {
+    p.targets = elements<std::int32_t>(op.targets, op.rows);
+    p.sums = elements<float>(op.sums, op.rows);
+    TRIREME_LAUNCH((logit_gradient_rows<T, decltype(aligned)::value>), grid, block, 0, target.stream, p, of_target, op.scale,
+                   loss);
   });
 }
 

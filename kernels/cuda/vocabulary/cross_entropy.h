@@ -2,19 +2,17 @@
 // fp32, targets int32, all else fp32. flops and bytes: cost.h, of the same names.
 #pragma once
 
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/target.h"
 #include "kernels/kernels.h"
 
 namespace trireme::kernels::cuda {
 
 /// Not-a-numbers do not count here: they show in the sums.
-void cross_entropy_maximum(std::int64_t rows, View logits, VocabularyRange range, View maximum, Stream stream);
+void cross_entropy_maximum(std::int64_t rows, View logits, VocabularyRange range, View maximum, const Target& target);
 
 /// sums are of the exponentials before they are rounded to the type of the logits.
-void cross_entropy_sums(std::int64_t rows, View logits, VocabularyRange range, View targets, View maximum, View sums,
-                        View target_logits, Stream stream);
+void cross_entropy_sums(const Kernels::CrossEntropySums& op, const Target& target);
 
-void cross_entropy_gradient(std::int64_t rows, View logits, VocabularyRange range, View targets, View sums, View target_logits,
-                            float scale, View losses, Stream stream);
+void cross_entropy_gradient(const Kernels::CrossEntropyGradient& op, const Target& target);
 
 }  // namespace trireme::kernels::cuda

@@ -22,9 +22,9 @@ template <class T, bool aligned>
 __global__ void __launch_bounds__(row_threads) embed_rows(TokenRows<T> p) {
   const unsigned row = blockIdx.x;
   const std::int64_t index = ptx::load<std::int32_t>(p.tokens + row) - p.range.first;
-  const bool here = index >= 0 && index < (TRIREME_BUG(embedding_padding_token) ? p.range.rows : p.range.valid);
+  const bool here = index >= 0 && index < p.range.valid;
   const T* vector = here ? p.table + index * p.hidden : nullptr;
-  const std::int64_t position = TRIREME_BUG(embedding_position_of_sample) ? row % p.masks.batch : row / p.masks.batch;
+  const std::int64_t position = row / p.masks.batch;
   for_pieces<T, 0>(p.hidden, [&](int i) {
     constexpr int size = Piece<T>::size;
     const int column = piece_column<T>(i);
@@ -49,22 +49,21 @@ __global__ void __launch_bounds__(row_threads) embed_rows(TokenRows<T> p) {
 
 }  // namespace
 
-void embedding(Rows rows, std::int64_t hidden, View tokens, View table, VocabularyRange range, View positions, Dropout dropout,
-               View y, Stream stream) {
-  const std::int64_t n = rows.count();
+void embedding(const Kernels::Embedding& op, const Target& target) {
+  const std::int64_t n = op.rows.count(), hidden = op.hidden;
   if (n == 0) return;
-  with_type(y.type, [&](auto zero) {
+  with_type(op.y.type, [&](auto zero) {
     using T = decltype(zero);
-    const TokenRows<T> p{elements<std::int32_t>(tokens, n),
-                         elements<T>(table, range.rows * hidden),
-                         positions ? elements<T>(positions, rows.sequence * hidden) : nullptr,
-                         elements<T>(y, n * hidden),
-                         range,
-                         static_cast<int>(hidden),
-                         masks_of(rows, dropout)};
+    const TokenRows<T> p{.tokens = elements<std::int32_t>(op.tokens, n),
+                         .table = elements<T>(op.table, op.range.rows * hidden),
+                         .positions = op.positions ? elements<T>(op.positions, op.rows.sequence * hidden) : nullptr,
+                         .y = elements<T>(op.y, n * hidden),
+                         .range = op.range,
+                         .hidden = narrow(hidden),
+                         .masks = masks_of(op.rows, op.dropout)};
     with_flag(hidden % Piece<T>::size == 0 && aligned16(p.table, p.positions, p.y), [&](auto aligned) {
-      const dim3 grid(static_cast<unsigned>(n)), block(static_cast<unsigned>(threads_of_row<T>(hidden)));
-      TRIREME_LAUNCH((embed_rows<T, decltype(aligned)::value>), grid, block, 0, stream, p);
+      const dim3 grid(grid_size(n)), block(static_cast<unsigned>(threads_of_row<T>(hidden)));
+      TRIREME_LAUNCH((embed_rows<T, decltype(aligned)::value>), grid, block, 0, target.stream, p);
     });
   });
 }

@@ -3,13 +3,12 @@
 #pragma once
 
 #include "kernels/cost.h"
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/target.h"
 #include "kernels/kernels.h"
 
 namespace trireme::kernels::cuda {
 
-void embedding(Rows rows, std::int64_t hidden, View tokens, View table, VocabularyRange range, View positions, Dropout dropout,
-               View y, Stream stream);
+void embedding(const Kernels::Embedding& op, const Target& target);
 
 /// int32 elements that embedding_backward needs as scratch, beginning at a multiple of 8 bytes
 std::int64_t embedding_scratch(Rows rows);
@@ -21,7 +20,6 @@ cost::Cost embedding_backward_cost(Rows rows, std::int64_t hidden, std::int64_t 
 /// 50 us of an A100, a tenth of what the bytes take at h = 12288), then each token's rows of dy are summed by one block for 128
 /// pieces of 16 bytes of columns, eight rows under way at once. A token that fills the microbatch thus leaves h / 1024 blocks
 /// (bf16) to sum n rows each, which costs latency, not bytes.
-void embedding_backward(Rows rows, std::int64_t hidden, View tokens, View dy, VocabularyRange range, View dtable, View dpositions,
-                        View scratch, Stream stream);
+void embedding_backward(const Kernels::EmbeddingBackward& op, View scratch, const Target& target);
 
 }  // namespace trireme::kernels::cuda

@@ -1,6 +1,5 @@
 // Gradients of the embedding without atomics: the tokens are sorted, equal ones in their order, and each token's rows are summed
 // by one block for each slice of the columns.
-#include "kernels/cuda/bugs.h"
 #include "kernels/cuda/instructions/numbers.cuh"
 #include "kernels/cuda/views.h"
 #include "kernels/cuda/vocabulary/embedding.h"
@@ -16,8 +15,7 @@ __device__ __forceinline__ unsigned key_of(const std::int32_t* tokens, std::int6
                                            std::int64_t i) {
   if (i >= n) return elsewhere;
   const std::int64_t index = ptx::load<std::int32_t>(tokens + i) - range.first;
-  const std::int64_t end = TRIREME_BUG(embedding_padding_token) ? range.rows : range.valid;
-  return index >= 0 && index < end ? static_cast<unsigned>(index) : elsewhere;
+  return index >= 0 && index < range.valid ? static_cast<unsigned>(index) : elsewhere;
 }
 
 /// sorted [n] (key, row of dy): each thread counts how many tokens come before its own, which is its place.
@@ -34,11 +32,11 @@ __global__ void __launch_bounds__(threads)
     const int ties = first + threads <= at ? threads : first <= at ? own : 0;  // of equal keys so many come before
     int before = 0;
 #pragma unroll 8
-    for (int i = 0; i < ties; ++i) before += (TRIREME_BUG(embedding_sort_ties) ? keys[i] < key : keys[i] <= key) ? 1 : 0;
+    for (int i = 0; i < ties; ++i) before += keys[i] <= key ? 1 : 0;
 #pragma unroll 8
     for (int i = ties; i < threads; ++i) before += keys[i] < key ? 1 : 0;
     place += before;
-    if (!TRIREME_BUG(embedding_sort_no_barrier)) __syncthreads();
+    __syncthreads();
   }
   if (at < n) ptx::store(sorted + place, uint2{key, static_cast<unsigned>(at)});
 }
@@ -51,7 +49,6 @@ __device__ __forceinline__ void add_rows(const T* dy, int columns, float* to, co
   float sum[size] = {};
   std::int64_t row[together] = {};
   for (int i = 0; row[together - 1] >= 0; i += together) {
-    if (TRIREME_BUG(embedding_first_batch) && i > 0) break;
     Piece<T> piece[together];
 #pragma unroll
     for (int r = 0; r < together; ++r) row[r] = row_of(i + r);
@@ -67,7 +64,7 @@ __device__ __forceinline__ void add_rows(const T* dy, int columns, float* to, co
   for (int j = 0; j < size; j += 4) {
     Piece<float> total = fetch<aligned>(to, column + j, columns);
 #pragma unroll
-    for (int k = 0; k < 4; ++k) total.element[k] = (TRIREME_BUG(embedding_overwrites) ? 0 : total.element[k]) + sum[j + k];
+    for (int k = 0; k < 4; ++k) total.element[k] += sum[j + k];
     put<aligned>(to, column + j, columns, total);
   }
 }
@@ -78,7 +75,7 @@ __global__ void __launch_bounds__(threads) token_rows(const uint2* sorted, int n
   const int first = static_cast<int>(blockIdx.x);
   const auto key = ptx::load<uint2>(sorted + first).x;
   if (key == elsewhere) return;
-  if (first > 0 && ptx::load<uint2>(sorted + first - 1).x == key && !TRIREME_BUG(embedding_every_row)) return;
+  if (first > 0 && ptx::load<uint2>(sorted + first - 1).x == key) return;
   add_rows<aligned>(dy, columns, dtable + static_cast<std::int64_t>(key) * columns, [&](int i) -> std::int64_t {
     if (first + i >= n) return -1;
     const auto token = ptx::load<uint2>(sorted + first + i);
@@ -104,26 +101,26 @@ cost::Cost embedding_backward_cost(Rows rows, std::int64_t hidden, std::int64_t 
   return of_table + (with_positions ? cost::moves(n * hidden, 2 * rows.sequence * hidden, width) : cost::Cost{});
 }
 
-void embedding_backward(Rows rows, std::int64_t hidden, View tokens, View dy, VocabularyRange range, View dtable, View dpositions,
-                        View scratch, Stream stream) {
-  const std::int64_t n = rows.count();
+void embedding_backward(const Kernels::EmbeddingBackward& op, View scratch, const Target& target) {
+  const std::int64_t n = op.rows.count(), hidden = op.hidden;
   if (n == 0) return;
-  const std::int32_t* token = elements<std::int32_t>(tokens, n);
-  auto* sorted = reinterpret_cast<uint2*>(elements<std::int32_t>(scratch, embedding_scratch(rows)));
-  auto* to_table = elements<float>(dtable, range.rows * hidden);
-  float* to_positions = dpositions ? elements<float>(dpositions, rows.sequence * hidden) : nullptr;
-  TRIREME_LAUNCH(sort_tokens, dim3(blocks_of(n, threads)), dim3(threads), 0, stream, token, n, range, sorted);
-  with_type(dy.type, [&](auto zero) {
+  const std::int32_t* token = elements<std::int32_t>(op.tokens, n);
+  auto* sorted = reinterpret_cast<uint2*>(elements<std::int32_t>(scratch, embedding_scratch(op.rows)));
+  auto* to_table = elements<float>(op.dtable, op.range.rows * hidden);
+  float* to_positions = op.dpositions ? elements<float>(op.dpositions, op.rows.sequence * hidden) : nullptr;
+  TRIREME_LAUNCH(sort_tokens, dim3(blocks_of(n, threads)), dim3(threads), 0, target.stream, token, n, op.range, sorted);
+  with_type(op.dy.type, [&](auto zero) {
     using T = decltype(zero);
-    const T* from = elements<T>(dy, n * hidden);
+    const T* from = elements<T>(op.dy, n * hidden);
     const unsigned slices = blocks_of(hidden, threads * Piece<T>::size);
-    const int columns = static_cast<int>(hidden), batch = static_cast<int>(rows.batch);
+    const dim3 of_tokens(grid_size(n), slices), of_positions(grid_size(op.rows.sequence), slices);
+    const int columns = narrow(hidden), batch = narrow(op.rows.batch);
     with_flag(hidden % Piece<T>::size == 0 && aligned16(from, to_table, to_positions), [&](auto aligned) {
-      TRIREME_LAUNCH((token_rows<T, decltype(aligned)::value>), dim3(static_cast<unsigned>(n), slices), dim3(threads), 0, stream,
-                     sorted, static_cast<int>(n), from, columns, to_table);
+      TRIREME_LAUNCH((token_rows<T, decltype(aligned)::value>), of_tokens, dim3(threads), 0, target.stream, sorted, narrow(n),
+                     from, columns, to_table);
       if (to_positions != nullptr)
-        TRIREME_LAUNCH((position_rows<T, decltype(aligned)::value>), dim3(static_cast<unsigned>(rows.sequence), slices),
-                       dim3(threads), 0, stream, batch, from, columns, to_positions);
+        TRIREME_LAUNCH((position_rows<T, decltype(aligned)::value>), of_positions, dim3(threads), 0, target.stream, batch, from,
+                       columns, to_positions);
     });
   });
 }

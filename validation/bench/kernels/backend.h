@@ -1,5 +1,4 @@
-// What computes in the bench of kernels: the CPU (bench/backend_cpu.cpp) or a GPU (gpu/backend_cuda.cpp), as the program is
-// linked.
+// What computes in the bench of kernels: the CPU (cpu.cpp) or a GPU (cuda.cpp), as the program is linked.
 #pragma once
 
 #include <memory>

@@ -9,6 +9,8 @@
 namespace trireme::bench {
 namespace {
 
+using namespace kernels;
+
 /// Buffers and kernels of one layer's shapes; every layer does the same work.
 class StepKernels {
  public:
@@ -40,7 +42,8 @@ class StepKernels {
     add_product("product of MLP 2", second_of(n(), h_));
     add_product("product of logits", {n(), h_, range_.rows}, 1);
     embedding();
-    layer();
+    layer_forward();
+    layer_backward();
     head();
     optimizer();
     return std::move(entries_);
@@ -86,7 +89,8 @@ class StepKernels {
         [=, this] { kernels_.linear_weight_gradient(shape, y_, x_, dweight_, dbias_); });
   }
   void embedding();
-  void layer();
+  void layer_forward();
+  void layer_backward();
   void head();
   void optimizer();
 
@@ -115,26 +119,64 @@ class StepKernels {
 };
 
 void StepKernels::embedding() {
-  add("embedding", 1, cost::embedding(rows_, h_, width_),
-      [this] { kernels_.embedding(rows_, h_, tokens_, weight_, range_, positions_, dropout_, y_); });
-  add("embedding backward", 1, cost::embedding_backward(rows_, h_, width_),
-      [this] { kernels_.embedding_backward(rows_, h_, tokens_, y_, range_, dweight_, dpositions_); });
+  add("embedding", 1, cost::embedding(rows_, h_, width_), [this] {
+    kernels_.embedding({.rows = rows_,
+                        .hidden = h_,
+                        .tokens = tokens_,
+                        .table = weight_,
+                        .range = range_,
+                        .positions = positions_,
+                        .dropout = dropout_,
+                        .y = y_});
+  });
+  add("embedding backward", 1, cost::embedding_backward(rows_, h_, width_), [this] {
+    kernels_.embedding_backward({.rows = rows_,
+                                 .hidden = h_,
+                                 .tokens = tokens_,
+                                 .dy = y_,
+                                 .range = range_,
+                                 .dtable = dweight_,
+                                 .dpositions = dpositions_});
+  });
 }
 
-void StepKernels::layer() {
+void StepKernels::layer_forward() {
   const LinearShape qkv = qkv_of(n(), h_), projection = projection_of(n(), h_), first = first_of(n(), h_),
                     second = second_of(n(), h_);
-  add("layer_norm", 2 * layers_ + 1, cost::layer_norm(n(), h_, width_),
-      [this] { kernels_.layer_norm(n(), h_, x_, bias_, bias_, y_, mean_, rstd_); });
+  add("layer_norm", 2 * layers_ + 1, cost::layer_norm(n(), h_, width_), [this] {
+    kernels_.layer_norm(
+        {.rows = n(), .hidden = h_, .x = x_, .gain = bias_, .bias = bias_, .y = y_, .mean = mean_, .rstd = rstd_});
+  });
   add("qkv linear", layers_, cost::linear(qkv, width_), [=, this] { kernels_.linear(qkv, x_, weight_, bias_, y_); });
   add("attention", layers_, cost::attention(attention_, width_),
       [this] { kernels_.attention(attention_, x_, dropout_, y_, log_sum_); });
-  add("projection linear_residual", layers_, cost::linear_residual(projection, width_),
-      [=, this] { kernels_.linear_residual(projection, rows_, x_, weight_, bias_, dropout_, residual_, y_); });
+  add("projection linear_residual", layers_, cost::linear_residual(projection, width_), [=, this] {
+    kernels_.linear_residual({.shape = projection,
+                              .rows = rows_,
+                              .x = x_,
+                              .weight = weight_,
+                              .bias = bias_,
+                              .dropout = dropout_,
+                              .residual = residual_,
+                              .y = y_});
+  });
   add("MLP 1 linear_gelu", layers_, cost::linear_gelu(first, width_),
       [=, this] { kernels_.linear_gelu(first, x_, weight_, bias_, pre_, y_); });
-  add("MLP 2 linear_residual", layers_, cost::linear_residual(second, width_),
-      [=, this] { kernels_.linear_residual(second, rows_, x_, weight_, bias_, dropout_, residual_, y_); });
+  add("MLP 2 linear_residual", layers_, cost::linear_residual(second, width_), [=, this] {
+    kernels_.linear_residual({.shape = second,
+                              .rows = rows_,
+                              .x = x_,
+                              .weight = weight_,
+                              .bias = bias_,
+                              .dropout = dropout_,
+                              .residual = residual_,
+                              .y = y_});
+  });
+}
+
+void StepKernels::layer_backward() {
+  const LinearShape qkv = qkv_of(n(), h_), projection = projection_of(n(), h_), first = first_of(n(), h_),
+                    second = second_of(n(), h_);
   add("bias_residual backward", 2 * layers_, cost::bias_residual_backward(rows_, h_, width_),
       [this] { kernels_.bias_residual_backward(rows_, h_, y_, dropout_, y_, dbias_); });
   add("MLP 2 input gradient gelu", layers_, cost::linear_input_gradient_gelu(second, width_),
@@ -146,11 +188,24 @@ void StepKernels::layer() {
       [=, this] { kernels_.linear_input_gradient(projection, y_, weight_, dx_); });
   add("projection weight gradient", layers_, cost::linear_weight_gradient(projection, width_),
       [=, this] { kernels_.linear_weight_gradient(projection, y_, x_, dweight_, {}); });
-  add("attention backward", layers_, cost::attention_backward(attention_, width_),
-      [this] { kernels_.attention_backward(attention_, residual_, x_, y_, log_sum_, dropout_, dx_); });
+  add("attention backward", layers_, cost::attention_backward(attention_, width_), [this] {
+    kernels_.attention_backward(
+        {.shape = attention_, .dout = residual_, .qkv = x_, .out = y_, .log_sum = log_sum_, .dropout = dropout_, .dqkv = dx_});
+  });
   linear_backward("qkv", qkv);
-  add("layer_norm backward", 2 * layers_ + 1, cost::layer_norm_backward(n(), h_, width_),
-      [this] { kernels_.layer_norm_backward(n(), h_, y_, x_, bias_, mean_, rstd_, dx_, dx_, dweight_, dbias_); });
+  add("layer_norm backward", 2 * layers_ + 1, cost::layer_norm_backward(n(), h_, width_), [this] {
+    kernels_.layer_norm_backward({.rows = n(),
+                                  .hidden = h_,
+                                  .dy = y_,
+                                  .x = x_,
+                                  .gain = bias_,
+                                  .mean = mean_,
+                                  .rstd = rstd_,
+                                  .dresidual = dx_,
+                                  .dx = dx_,
+                                  .dgain = dweight_,
+                                  .dbias = dbias_});
+  });
 }
 
 void StepKernels::head() {
@@ -158,10 +213,25 @@ void StepKernels::head() {
   add("logits linear", 1, cost::linear(shape, width_), [=, this] { kernels_.linear(shape, x_, weight_, {}, logits_); });
   add("cross_entropy_maximum", 1, cost::cross_entropy_maximum(n(), range_, width_),
       [this] { kernels_.cross_entropy_maximum(n(), logits_, range_, maximum_); });
-  add("cross_entropy_sums", 1, cost::cross_entropy_sums(n(), range_, width_),
-      [this] { kernels_.cross_entropy_sums(n(), logits_, range_, tokens_, maximum_, sums_, rstd_); });
-  add("cross_entropy_gradient", 1, cost::cross_entropy_gradient(n(), range_, width_),
-      [this] { kernels_.cross_entropy_gradient(n(), logits_, range_, tokens_, sums_, rstd_, 1, losses_); });
+  add("cross_entropy_sums", 1, cost::cross_entropy_sums(n(), range_, width_), [this] {
+    kernels_.cross_entropy_sums({.rows = n(),
+                                 .logits = logits_,
+                                 .range = range_,
+                                 .targets = tokens_,
+                                 .maximum = maximum_,
+                                 .sums = sums_,
+                                 .target_logits = rstd_});
+  });
+  add("cross_entropy_gradient", 1, cost::cross_entropy_gradient(n(), range_, width_), [this] {
+    kernels_.cross_entropy_gradient({.rows = n(),
+                                     .logits = logits_,
+                                     .range = range_,
+                                     .targets = tokens_,
+                                     .sums = sums_,
+                                     .target_logits = rstd_,
+                                     .scale = 1,
+                                     .losses = losses_});
+  });
   add("logits input gradient", 1, cost::linear_input_gradient(shape, width_),
       [=, this] { kernels_.linear_input_gradient(shape, logits_, weight_, dx_); });
   add("logits weight gradient", 1, cost::linear_weight_gradient(shape, width_),

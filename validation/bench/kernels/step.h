@@ -16,7 +16,7 @@ namespace trireme::bench {
 struct Entry {
   std::string name;
   double count;
-  cost::Cost cost;
+  kernels::cost::Cost cost;
   std::function<void()> call;
   bool product;  // the bare matrix product that a kernel above contains
   std::vector<double> seconds = {};

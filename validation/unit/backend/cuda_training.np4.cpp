@@ -46,7 +46,7 @@ train::Backend simulated(const config::Config& config, kernels::View& scratch) {
   auto device = std::make_unique<SimulatedDevice>();
   const std::int64_t bytes = kernels::cuda::scratch_bytes(limits);
   scratch = {device->allocate(bytes), bytes / 4, kernels::DType::fp32};
-  auto kernels = kernels::cuda::make_cuda_kernels(*device, nullptr, scratch);
+  auto kernels = kernels::cuda::make_cuda_kernels(*device, {}, scratch);
   return {std::move(device), std::move(kernels)};
 }
 

@@ -7,9 +7,7 @@
 #include "validation/unit/support/mpi_main.h"
 #include "validation/unit/support/views.h"
 
-namespace {
-std::atomic<std::int64_t> allocations = 0;
-}
+static std::atomic<std::int64_t> allocations = 0;
 
 // Counts every C++ allocation of this program; the MPI library's own are in C.
 void* operator new(std::size_t size) {

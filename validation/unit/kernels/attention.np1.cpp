@@ -56,7 +56,8 @@ TEST_P(Attention, Backward) {
       const Reals values = random_values(3, 3 * count(shape)), dy = random_values(4, count(shape));
       const auto forward = reference::attention(shape, values, dropout);
       Buffer dout(dy), qkv(values), out(forward.out), log_sum(forward.log_sum), dqkv(3 * count(shape));
-      kernels->attention_backward(shape, dout, qkv, out, log_sum, dropout, dqkv);
+      kernels->attention_backward(
+          {.shape = shape, .dout = dout, .qkv = qkv, .out = out, .log_sum = log_sum, .dropout = dropout, .dqkv = dqkv});
       const auto of = [&](const Reals& v) { return reference::attention(shape, v, dropout).out; };
       expect_close(dqkv, difference_gradient(of, values, dy), attention_tolerance, "dqkv");
     }

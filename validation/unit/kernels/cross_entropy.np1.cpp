@@ -33,8 +33,21 @@ TEST_P(CrossEntropy, HandComputed) {
   Buffer logits({0, std::log(3.0)}), maximum(1), sums(1), target(1), loss(1);
   const VocabularyRange range{0, 2, 2};
   kernels->cross_entropy_maximum(1, logits, range, maximum);
-  kernels->cross_entropy_sums(1, logits, range, view(targets), maximum, sums, target);
-  kernels->cross_entropy_gradient(1, logits, range, view(targets), sums, target, 2.0f, loss);
+  kernels->cross_entropy_sums({.rows = 1,
+                               .logits = logits,
+                               .range = range,
+                               .targets = view(targets),
+                               .maximum = maximum,
+                               .sums = sums,
+                               .target_logits = target});
+  kernels->cross_entropy_gradient({.rows = 1,
+                                   .logits = logits,
+                                   .range = range,
+                                   .targets = view(targets),
+                                   .sums = sums,
+                                   .target_logits = target,
+                                   .scale = 2.0f,
+                                   .losses = loss});
   EXPECT_FLOAT_EQ(loss[0], std::log(4.0f / 3));  // probabilities 1/4 and 3/4
   EXPECT_FLOAT_EQ(logits[0], 0.5f);
   EXPECT_FLOAT_EQ(logits[1], -0.5f);
@@ -61,7 +74,13 @@ TEST_P(CrossEntropy, SlicesGiveTheWhole) {
       }
       Buffer best(maximum);
       for (auto& part : parts) {
-        kernels->cross_entropy_sums(rows, part->logits, part->range, view(targets), best, part->sums, part->target_logits);
+        kernels->cross_entropy_sums({.rows = rows,
+                                     .logits = part->logits,
+                                     .range = part->range,
+                                     .targets = view(targets),
+                                     .maximum = best,
+                                     .sums = part->sums,
+                                     .target_logits = part->target_logits});
         for (std::int64_t i = 0; i < rows; ++i) {
           sums[reference::at(i)] += part->sums[i];
           target[reference::at(i)] += part->target_logits[i];
@@ -72,7 +91,14 @@ TEST_P(CrossEntropy, SlicesGiveTheWhole) {
       const Reals gradient = difference_gradient(loss, all, Reals(reference::at(rows), scale));
       Buffer total(sums), of_target(target);
       for (auto& part : parts) {
-        kernels->cross_entropy_gradient(rows, part->logits, part->range, view(targets), total, of_target, scale, part->losses);
+        kernels->cross_entropy_gradient({.rows = rows,
+                                         .logits = part->logits,
+                                         .range = part->range,
+                                         .targets = view(targets),
+                                         .sums = total,
+                                         .target_logits = of_target,
+                                         .scale = scale,
+                                         .losses = part->losses});
         Reals expected = Part::fill(part->range, rows, gradient, vocabulary);
         for (double& value : expected) value = std::isnan(value) ? 0 : value;  // padding
         expect_close(part->logits, expected, 16 * fp32_epsilon, "gradient");   // difference, exponential, sum, division
@@ -90,10 +116,23 @@ TEST_P(CrossEntropy, LargeVocabulary) {
   Part part({0, vocabulary, 50304}, 1, all, vocabulary);
   kernels->cross_entropy_maximum(1, part.logits, part.range, part.maximum);
   EXPECT_EQ(part.maximum[0], static_cast<float>(*std::max_element(all.begin(), all.end())));
-  kernels->cross_entropy_sums(1, part.logits, part.range, view(targets), part.maximum, part.sums, part.target_logits);
+  kernels->cross_entropy_sums({.rows = 1,
+                               .logits = part.logits,
+                               .range = part.range,
+                               .targets = view(targets),
+                               .maximum = part.maximum,
+                               .sums = part.sums,
+                               .target_logits = part.target_logits});
   EXPECT_EQ(part.logits[5], 0);
   EXPECT_EQ(part.logits[vocabulary], 0);
-  kernels->cross_entropy_gradient(1, part.logits, part.range, view(targets), part.sums, part.target_logits, 1, part.losses);
+  kernels->cross_entropy_gradient({.rows = 1,
+                                   .logits = part.logits,
+                                   .range = part.range,
+                                   .targets = view(targets),
+                                   .sums = part.sums,
+                                   .target_logits = part.target_logits,
+                                   .scale = 1,
+                                   .losses = part.losses});
   expect_close(part.losses, reference::cross_entropy(vocabulary, all, targets), 2 * fp32_epsilon, "loss");
 }
 

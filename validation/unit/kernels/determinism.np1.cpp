@@ -38,7 +38,8 @@ const Operation operations[] = {
      [](Kernels& k, std::int64_t o) {
        const Buffer x = values(1, n * 3, o), w = values(2, h * 3, o), b = values(3, h, o), pre(n * h, 0, o), y(n * h, 0, o);
        k.linear_gelu({n, 3, h}, x, w, b, pre, y);
-       k.linear_residual({n, 3, h}, rows, x, w, b, mask, y, y);
+       k.linear_residual(
+           {.shape = {n, 3, h}, .rows = rows, .x = x, .weight = w, .bias = b, .dropout = mask, .residual = y, .y = y});
        return joined({&pre, &y});
      }},
     {"linear gradients", true,
@@ -52,7 +53,7 @@ const Operation operations[] = {
     {"bias and residual", false,
      [](Kernels& k, std::int64_t o) {
        const Buffer x = values(1, n * h, o), b = values(2, h, o), r = values(3, n * h, o), y(n * h, 0, o), db(h, 0, o);
-       k.bias_residual(rows, h, x, b, mask, r, y);
+       k.bias_residual({.rows = rows, .hidden = h, .x = x, .bias = b, .dropout = mask, .residual = r, .y = y});
        k.bias_residual_backward(rows, h, y, mask, x, db);
        return joined({&y, &x, &db});
      }},
@@ -60,8 +61,29 @@ const Operation operations[] = {
      [](Kernels& k, std::int64_t o) {
        const Buffer x = values(1, n * h, o), g = values(2, h, o), b = values(3, h, o), r = values(4, n * h, o), s(n * h, 0, o),
                     y(n * h, 0, o), mean(n, 0, o), rstd(n, 0, o), dx(n * h, 0, o), dg(h, 0, o), db(h, 0, o);
-       k.residual_layer_norm(rows, h, x, b, mask, r, s, g, b, y, mean, rstd);
-       k.layer_norm_backward(n, h, y, s, g, mean, rstd, r, dx, dg, db);
+       k.residual_layer_norm({.rows = rows,
+                              .hidden = h,
+                              .x = x,
+                              .linear_bias = b,
+                              .dropout = mask,
+                              .residual = r,
+                              .sum = s,
+                              .gain = g,
+                              .bias = b,
+                              .y = y,
+                              .mean = mean,
+                              .rstd = rstd});
+       k.layer_norm_backward({.rows = n,
+                              .hidden = h,
+                              .dy = y,
+                              .x = s,
+                              .gain = g,
+                              .mean = mean,
+                              .rstd = rstd,
+                              .dresidual = r,
+                              .dx = dx,
+                              .dgain = dg,
+                              .dbias = db});
        return joined({&s, &y, &mean, &rstd, &dx, &dg, &db});
      }},
     {"attention", false,  // its products run on one thread each
@@ -71,15 +93,24 @@ const Operation operations[] = {
        const Buffer qkv = values(1, 3 * count, o), out(count, 0, o), sums(900, 0, o), dout = values(2, count, o),
                     dqkv(3 * count, 0, o);
        k.attention(shape, qkv, mask, out, sums);
-       k.attention_backward(shape, dout, qkv, out, sums, mask, dqkv);
+       k.attention_backward(
+           {.shape = shape, .dout = dout, .qkv = qkv, .out = out, .log_sum = sums, .dropout = mask, .dqkv = dqkv});
        return joined({&out, &sums, &dqkv});
      }},
     {"embedding", false,
      [](Kernels& k, std::int64_t o) {
        auto tokens = random_tokens(1, n, 9);
        const Buffer table = values(2, 9 * h, o), places = values(3, 67 * h, o), y(n * h, 0, o), dt(9 * h, 0, o), dp(67 * h, 0, o);
-       k.embedding(rows, h, view(tokens), table, {0, 9, 9}, places, mask, y);
-       k.embedding_backward(rows, h, view(tokens), y, {0, 9, 9}, dt, dp);
+       k.embedding({.rows = rows,
+                    .hidden = h,
+                    .tokens = view(tokens),
+                    .table = table,
+                    .range = {0, 9, 9},
+                    .positions = places,
+                    .dropout = mask,
+                    .y = y});
+       k.embedding_backward(
+           {.rows = rows, .hidden = h, .tokens = view(tokens), .dy = y, .range = {0, 9, 9}, .dtable = dt, .dpositions = dp});
        return joined({&y, &dt, &dp});
      }},
     {"cross-entropy", false,
@@ -87,8 +118,21 @@ const Operation operations[] = {
        auto targets = random_tokens(1, n, h);
        const Buffer logits = values(2, n * h, o), maximum(n, 0, o), sums(n, 0, o), target(n, 0, o), loss(n, 0, o);
        k.cross_entropy_maximum(n, logits, {0, h, h}, maximum);
-       k.cross_entropy_sums(n, logits, {0, h, h}, view(targets), maximum, sums, target);
-       k.cross_entropy_gradient(n, logits, {0, h, h}, view(targets), sums, target, 1, loss);
+       k.cross_entropy_sums({.rows = n,
+                             .logits = logits,
+                             .range = {0, h, h},
+                             .targets = view(targets),
+                             .maximum = maximum,
+                             .sums = sums,
+                             .target_logits = target});
+       k.cross_entropy_gradient({.rows = n,
+                                 .logits = logits,
+                                 .range = {0, h, h},
+                                 .targets = view(targets),
+                                 .sums = sums,
+                                 .target_logits = target,
+                                 .scale = 1,
+                                 .losses = loss});
        return joined({&logits, &maximum, &sums, &target, &loss});
      }},
     {"optimizer", false, [](Kernels& k, std::int64_t o) {

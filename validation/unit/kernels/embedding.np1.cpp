@@ -18,9 +18,16 @@ TEST_P(Embedding, HandComputed) {
   std::vector<std::int32_t> tokens = {1, 0, 7, 2};  // positions 0 and 1 of samples 0 and 1; 7 is held elsewhere
   Buffer table({1, 2, 3}), positions({10, 20}), y(4), dtable(3, 0), dpositions(2, 0), dy({1, 2, 4, 8});
   const VocabularyRange range{0, 3, 3};
-  kernels->embedding({2, 2}, 1, view(tokens), table, range, positions, {}, y);
+  kernels->embedding(
+      {.rows = {2, 2}, .hidden = 1, .tokens = view(tokens), .table = table, .range = range, .positions = positions, .y = y});
   EXPECT_EQ(y.values(), (std::vector<float>{12, 11, 20, 23}));
-  kernels->embedding_backward({2, 2}, 1, view(tokens), dy, range, dtable, dpositions);
+  kernels->embedding_backward({.rows = {2, 2},
+                               .hidden = 1,
+                               .tokens = view(tokens),
+                               .dy = dy,
+                               .range = range,
+                               .dtable = dtable,
+                               .dpositions = dpositions});
   EXPECT_EQ(dtable.values(), (std::vector<float>{2, 1, 8}));
   EXPECT_EQ(dpositions.values(), (std::vector<float>{3, 12}));
 }
@@ -33,14 +40,27 @@ TEST_P(Embedding, ForwardAndBackward) {
       auto tokens = random_tokens(1, rows.count(), 11);
       const Reals table = random_values(2, range.rows * hidden), positions = random_values(3, 7 * hidden);
       Buffer in(table), places(positions), y(rows.count() * hidden), bare(rows.count() * hidden);
-      kernels->embedding(rows, hidden, view(tokens), in, range, places, dropout, y);
+      kernels->embedding({.rows = rows,
+                          .hidden = hidden,
+                          .tokens = view(tokens),
+                          .table = in,
+                          .range = range,
+                          .positions = places,
+                          .dropout = dropout,
+                          .y = y});
       expect_close(y, reference::embedding(rows, hidden, tokens, table, range, positions, dropout), few_roundings, "y");
-      kernels->embedding(rows, hidden, view(tokens), in, range, {}, {}, bare);
+      kernels->embedding({.rows = rows, .hidden = hidden, .tokens = view(tokens), .table = in, .range = range, .y = bare});
       expect_close(bare, reference::embedding(rows, hidden, tokens, table, range, {}, {}), 0, "y without positions");
 
       const Reals dy = random_values(4, rows.count() * hidden);
       Buffer d(dy), dtable(table), dpositions(positions);
-      kernels->embedding_backward(rows, hidden, view(tokens), d, range, dtable, dpositions);
+      kernels->embedding_backward({.rows = rows,
+                                   .hidden = hidden,
+                                   .tokens = view(tokens),
+                                   .dy = d,
+                                   .range = range,
+                                   .dtable = dtable,
+                                   .dpositions = dpositions});
       Reals by_table = table, by_position = positions;
       for (std::int64_t row = 0; row < rows.count(); ++row)
         for (std::int64_t c = 0; c < hidden; ++c) {
@@ -85,11 +105,14 @@ TEST_P(Embedding, BiasResidual) {
       const Dropout dropout{rate, 3, 4};
       const Reals xs = random_values(1, n), biases = random_values(2, hidden), residuals = random_values(3, n);
       Buffer x(xs), bias(biases), residual(residuals), y(n);
-      kernels->bias_residual(rows, hidden, x, bias, dropout, residual, y);
+      kernels->bias_residual(
+          {.rows = rows, .hidden = hidden, .x = x, .bias = bias, .dropout = dropout, .residual = residual, .y = y});
       expect_close(y, reference::bias_residual(rows, hidden, xs, biases, dropout, residuals), few_roundings, "y");
       Buffer same_x(xs);
-      kernels->bias_residual(rows, hidden, same_x, bias, dropout, residual, same_x);
-      kernels->bias_residual(rows, hidden, x, bias, dropout, residual, residual);
+      kernels->bias_residual(
+          {.rows = rows, .hidden = hidden, .x = same_x, .bias = bias, .dropout = dropout, .residual = residual, .y = same_x});
+      kernels->bias_residual(
+          {.rows = rows, .hidden = hidden, .x = x, .bias = bias, .dropout = dropout, .residual = residual, .y = residual});
       EXPECT_EQ(same_x.values(), y.values()) << "y in the place of x";
       EXPECT_EQ(residual.values(), y.values()) << "y in the place of the residual";
 

@@ -20,7 +20,7 @@ Case make(std::int64_t rows, std::int64_t hidden) {
 
 TEST_P(LayerNorm, HandComputed) {
   Buffer x({1, 3, 5, 5}), gain({2, 2}), bias({0, 10}), y(4), mean(2), rstd(2);
-  kernels->layer_norm(2, 2, x, gain, bias, y, mean, rstd);
+  kernels->layer_norm({.rows = 2, .hidden = 2, .x = x, .gain = gain, .bias = bias, .y = y, .mean = mean, .rstd = rstd});
   EXPECT_EQ(mean.values(), (std::vector<float>{2, 5}));
   EXPECT_FLOAT_EQ(rstd[0], 0.999995f);  // 1 / sqrt(1 + 1e-5)
   EXPECT_FLOAT_EQ(rstd[1], 316.227766f);
@@ -35,7 +35,8 @@ TEST_P(LayerNorm, Forward) {
     for (const std::int64_t rows : {1, 7, 130}) {
       const Case c = make(rows, hidden);
       Buffer x(c.x), gain(c.gain), bias(c.bias), y(rows * hidden), mean(rows), rstd(rows);
-      kernels->layer_norm(rows, hidden, x, gain, bias, y, mean, rstd);
+      kernels->layer_norm(
+          {.rows = rows, .hidden = hidden, .x = x, .gain = gain, .bias = bias, .y = y, .mean = mean, .rstd = rstd});
       const auto expected = reference::layer_norm(rows, hidden, c.x, c.gain, c.bias);
       expect_close(y, expected.y, norm_tolerance, "y");
       expect_close(mean, expected.mean, norm_tolerance, "mean", 1);
@@ -48,7 +49,7 @@ TEST_P(LayerNorm, LargeMean) {
   Case c = make(3, 65);
   for (double& x : c.x) x = static_cast<float>(x + 100);
   Buffer x(c.x), gain(c.gain), bias(c.bias), y(3 * 65), mean(3), rstd(3);
-  kernels->layer_norm(3, 65, x, gain, bias, y, mean, rstd);
+  kernels->layer_norm({.rows = 3, .hidden = 65, .x = x, .gain = gain, .bias = bias, .y = y, .mean = mean, .rstd = rstd});
   expect_close(y, reference::layer_norm(3, 65, c.x, c.gain, c.bias).y, 100 * norm_tolerance, "y");
 }
 
@@ -61,7 +62,18 @@ TEST_P(LayerNorm, AfterResidual) {
       const Dropout dropout{rate, 31, 8};
       Buffer x(c.x), before(c.bias), residual(c.residual), sum(n * hidden), gain(c.gain), bias(c.bias), y(n * hidden), mean(n),
           rstd(n);
-      kernels->residual_layer_norm(rows, hidden, x, before, dropout, residual, sum, gain, bias, y, mean, rstd);
+      kernels->residual_layer_norm({.rows = rows,
+                                    .hidden = hidden,
+                                    .x = x,
+                                    .linear_bias = before,
+                                    .dropout = dropout,
+                                    .residual = residual,
+                                    .sum = sum,
+                                    .gain = gain,
+                                    .bias = bias,
+                                    .y = y,
+                                    .mean = mean,
+                                    .rstd = rstd});
       const Reals sums = reference::bias_residual(rows, hidden, c.x, c.bias, dropout, c.residual);
       const auto expected = reference::layer_norm(n, hidden, sums, c.gain, c.bias);
       expect_close(sum, sums, 4 * fp32_epsilon, "sum");
@@ -77,7 +89,17 @@ TEST_P(LayerNorm, Backward) {
       const auto forward = reference::layer_norm(rows, hidden, c.x, c.gain, c.bias);
       Buffer dy(c.dy), x(c.x), gain(c.gain), mean(forward.mean), rstd(forward.rstd), dx(c.residual), plain(rows * hidden),
           dgain(c.gain), dbias(c.bias);
-      kernels->layer_norm_backward(rows, hidden, dy, x, gain, mean, rstd, dx, dx, dgain, dbias);
+      kernels->layer_norm_backward({.rows = rows,
+                                    .hidden = hidden,
+                                    .dy = dy,
+                                    .x = x,
+                                    .gain = gain,
+                                    .mean = mean,
+                                    .rstd = rstd,
+                                    .dresidual = dx,
+                                    .dx = dx,
+                                    .dgain = dgain,
+                                    .dbias = dbias});
       const auto of = [&](const Reals& values, const Reals& gains, const Reals& biases) {
         return reference::layer_norm(rows, hidden, values, gains, biases).y;
       };
@@ -89,7 +111,16 @@ TEST_P(LayerNorm, Backward) {
       expect_close(dx, sum_of(c.residual, by_x), tolerance, "dx");
       expect_close(dgain, sum_of(c.gain, by_gain), tolerance, "dgain");
       expect_close(dbias, sum_of(c.bias, by_bias), tolerance, "dbias");
-      kernels->layer_norm_backward(rows, hidden, dy, x, gain, mean, rstd, {}, plain, dgain, dbias);
+      kernels->layer_norm_backward({.rows = rows,
+                                    .hidden = hidden,
+                                    .dy = dy,
+                                    .x = x,
+                                    .gain = gain,
+                                    .mean = mean,
+                                    .rstd = rstd,
+                                    .dx = plain,
+                                    .dgain = dgain,
+                                    .dbias = dbias});
       expect_close(plain, by_x, tolerance, "dx alone", 1);
     }
 }

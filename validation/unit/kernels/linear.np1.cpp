@@ -56,11 +56,25 @@ TEST_P(Linear, Residual) {
       const Rows rows{shape.rows, 1};
       const Dropout dropout{rate, 99, 1000};
       Buffer x(c.x), weight(c.weight), bias(c.bias), residual(c.residual), y(shape.rows * shape.out);
-      kernels->linear_residual(shape, rows, x, weight, bias, dropout, residual, y);
+      kernels->linear_residual({.shape = shape,
+                                .rows = rows,
+                                .x = x,
+                                .weight = weight,
+                                .bias = bias,
+                                .dropout = dropout,
+                                .residual = residual,
+                                .y = y});
       const Reals expected =
           reference::bias_residual(rows, shape.out, reference::linear(shape, c.x, c.weight, {}), c.bias, dropout, c.residual);
       expect_close(y, expected, product_tolerance(shape.in), "y");
-      kernels->linear_residual(shape, rows, x, weight, bias, dropout, residual, residual);
+      kernels->linear_residual({.shape = shape,
+                                .rows = rows,
+                                .x = x,
+                                .weight = weight,
+                                .bias = bias,
+                                .dropout = dropout,
+                                .residual = residual,
+                                .y = residual});
       EXPECT_EQ(residual.values(), y.values()) << "y in the place of the residual";
     }
 }
@@ -72,7 +86,8 @@ TEST_P(Linear, ResidualInPieces) {
   const Rows rows{75, 2};
   const Dropout dropout{0.5f, 7, 3};
   Buffer x(c.x), weight(c.weight), bias(c.bias), y(c.residual);
-  kernels->linear_residual(shape, rows, x, weight, bias, dropout, y, y);
+  kernels->linear_residual(
+      {.shape = shape, .rows = rows, .x = x, .weight = weight, .bias = bias, .dropout = dropout, .residual = y, .y = y});
   expect_close(
       y, reference::bias_residual(rows, shape.out, reference::linear(shape, c.x, c.weight, {}), c.bias, dropout, c.residual),
       product_tolerance(shape.in), "y");

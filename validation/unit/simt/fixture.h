@@ -16,19 +16,27 @@
 
 namespace trireme::simt {
 
-struct Turn {
+/// In which order the threads of a kernel come.
+struct ThreadOrder {
   const char* name;
   Order order;
   std::uint64_t seed;
 };
-inline void PrintTo(const Turn& turn, std::ostream* out) { *out << turn.name; }
+inline void PrintTo(const ThreadOrder& order, std::ostream* out) { *out << order.name; }
 /// Every kernel runs in these orders; with ThreadSanitizer, which finds races in any, in one.
-constexpr Turn turns[] = {{"ascending", Order::ascending, 1},
+constexpr ThreadOrder thread_orders[] = {{"ascending", Order::ascending, 1},
 #if !defined(TRIREME_RACES)
-                          {"descending", Order::descending, 1},
-                          {"random2", Order::random, 2},
+                                         {"descending", Order::descending, 1},
+                                         {"random2", Order::random, 2},
 #endif
-                          {"random1", Order::random, 1}};
+                                         {"random1", Order::random, 1}};
+
+/// The default options, but for this order.
+inline void use_order(const ThreadOrder& order) {
+  options() = {};
+  options().order = order.order;
+  options().seed = order.seed;
+}
 
 /// Set for builds with sanitizers, which take long.
 inline bool only_small() { return std::getenv("TRIREME_SMALL") != nullptr; }
@@ -39,19 +47,17 @@ std::span<const T> chosen(const T (&all)[n], std::size_t few = 3) {
 }
 
 /// Options and counters of a test; restores the defaults at its end.
-class SimtTest : public ::testing::TestWithParam<Turn> {
+class SimtTest : public ::testing::TestWithParam<ThreadOrder> {
  protected:
   SimtTest() {
-    options() = {};
-    options().order = GetParam().order;
-    options().seed = GetParam().seed;
+    use_order(GetParam());
     counters() = {};
   }
   ~SimtTest() override { options() = {}; }
 };
 
-#define TRIREME_IN_EVERY_ORDER(suite)                                       \
-  INSTANTIATE_TEST_SUITE_P(Orders, suite, ::testing::ValuesIn(simt::turns), \
+#define TRIREME_IN_EVERY_ORDER(suite)                                               \
+  INSTANTIATE_TEST_SUITE_P(Orders, suite, ::testing::ValuesIn(simt::thread_orders), \
                            [](const auto& test) { return std::string(test.param.name); })
 
 /// What kernels moved since the counters were set to {} is what they declare, within 10 %, and without bank conflicts.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/philox.h"
+#include "kernels/cuda/target.h"
 #include "kernels/cuda/views.h"
 #include "kernels/simt/memory.h"
 
@@ -18,6 +19,9 @@ using Reals = std::vector<double>;
 using kernels::View;
 using kernels::cuda::bf16;
 using kernels::cuda::fp16;
+
+/// What is given to it is done when the launcher returns.
+constexpr kernels::cuda::Target null_stream{};
 
 template <class T>
 T rounded_to(double value) {

@@ -6,7 +6,9 @@
 #include "validation/unit/support/mpi_main.h"
 #include "validation/unit/support/small_run.h"
 
+namespace trireme::test {
 namespace {
+
 std::atomic<long> allocations{0};
 
 void* counted(std::size_t size) {
@@ -14,17 +16,6 @@ void* counted(std::size_t size) {
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
-}  // namespace
-
-void* operator new(std::size_t size) { return counted(size); }
-void* operator new[](std::size_t size) { return counted(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-
-namespace trireme::test {
-namespace {
 
 TEST(Allocations, StepsAndEvaluationsTakeNone) {
   const std::vector<std::string> common = {"model.dropout=0.1", "model.vocabulary=96", "run.evaluate_every=1",
@@ -58,3 +49,10 @@ TEST(Allocations, StepsAndEvaluationsTakeNone) {
 }  // namespace trireme::test
 
 TRIREME_TEST_MAIN(4)
+
+void* operator new(std::size_t size) { return trireme::test::counted(size); }
+void* operator new[](std::size_t size) { return trireme::test::counted(size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }

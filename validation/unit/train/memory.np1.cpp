@@ -40,8 +40,8 @@ TEST(StageMemory, ByHand) {
 
 TEST(StageMemory, OneStageHasASecondGradientOfTheEmbeddingAndOneRankNoScratch) {
   const auto alone = memory(gpt(1, 1), 0, 1, {1});
-  EXPECT_EQ(alone.bytes[1] - alone.bytes[0], 4 * 51200 * 1024);
-  EXPECT_EQ(alone.bytes[6], 0);
+  EXPECT_EQ(alone[spec::MemoryClass::gradients] - alone[spec::MemoryClass::parameters], 4 * 51200 * 1024);
+  EXPECT_EQ(alone[spec::MemoryClass::communication], 0);
 }
 
 // Tensor rank 0 stores the split rows' half and all of what is not split, tensor rank 1 less; over two data ranks the larger run
@@ -61,7 +61,8 @@ TEST(StageMemory, SnapshotIsTheMostThatARankStores) {
         all += elements;
         most = std::max(most, elements);
       }
-    EXPECT_EQ(memory(config, stage, 2, {1}).bytes[5], 3 * 4 * most);  // sizes are multiples of 16: no gaps
+    const std::int64_t predicted = memory(config, stage, 2, {1})[spec::MemoryClass::snapshot];
+    EXPECT_EQ(predicted, 3 * 4 * most);  // sizes are multiples of 16: no gaps
   }
   EXPECT_EQ(all, spec::parameter_count(config.model));
 }

@@ -50,7 +50,7 @@ class SpecMemory : public testing::Test {
     grid::Grid& grid = trainer.grid();
     std::int64_t scratch = scratch_of(grid.tensor()) + scratch_of(grid.data()) + scratch_of(grid.model());
     if (grid.has_tied()) scratch += scratch_of(grid.tied());
-    EXPECT_EQ(predicted.bytes[arenas.size()], scratch) << "communication, stage " << stage;
+    EXPECT_EQ(predicted[spec::MemoryClass::communication], scratch) << "communication, stage " << stage;
   }
 
   static void compare_step(const config::Config& config, train::Trainer& trainer, bool equal_pieces) {

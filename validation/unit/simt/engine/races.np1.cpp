@@ -151,7 +151,7 @@ TEST_P(SimtRaces, AReportNamesBothPlaces) {
       if (i == 1) shared[i] = ptx::load<int>(shared);
     });
   });
-  const auto at = [&](unsigned n) { return " at simt_races.np1.cpp:" + std::to_string(line + n); };
+  const auto at = [&](unsigned n) { return " at races.np1.cpp:" + std::to_string(line + n); };
   const std::string write = "write" + at(3), read = "read" + at(4), between = ", without order after a ";
   const bool either = report.find(read + between + write) != report.npos || report.find(write + between + read) != report.npos;
   EXPECT_EQ(either, finds_races) << report;

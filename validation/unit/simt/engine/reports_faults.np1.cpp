@@ -12,7 +12,7 @@ namespace {
 namespace ptx = kernels::ptx;
 
 std::string line_after(unsigned n, Location where = Location::current()) {
-  return "simt_reports_faults.np1.cpp:" + std::to_string(where.line() + n);
+  return "reports_faults.np1.cpp:" + std::to_string(where.line() + n);
 }
 
 using SimtReportsFaults = SimtTest;

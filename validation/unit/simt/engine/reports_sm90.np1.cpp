@@ -14,7 +14,7 @@ using SimtReportsSm90 = SimtTest;
 TRIREME_IN_EVERY_ORDER(SimtReportsSm90);
 
 std::string line_after(unsigned n, Location where = Location::current()) {
-  return "simt_reports_sm90.np1.cpp:" + std::to_string(where.line() + n);
+  return "reports_sm90.np1.cpp:" + std::to_string(where.line() + n);
 }
 
 /// 64 threads with one mbarrier

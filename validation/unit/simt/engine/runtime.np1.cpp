@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/instructions/ptx.cuh"
+#include "kernels/cuda/views.h"
 #include "validation/unit/simt/fixture.h"
 
 namespace trireme::simt {
@@ -99,12 +100,10 @@ TEST_P(SimtRuntime, FreeingWaits) {
   EXPECT_EQ(cudaFree(memory), cudaErrorInvalidValue) << "twice";
 }
 
-TEST(SimtRuntimeOrder, WhatIsNotOrderedGoesWrongInSomeTurn) {
+TEST(SimtRuntimeOrder, WhatIsNotOrderedGoesWrongInSomeOrder) {
   int wrong = 0;
-  for (const Turn& turn : turns) {
-    options() = {};
-    options().order = turn.order;
-    options().seed = turn.seed;
+  for (const ThreadOrder& order : thread_orders) {
+    use_order(order);
     DeviceBuffer<int> a(1), b(1);
     std::array<cudaStream_t, 2> streams{};
     for (cudaStream_t& s : streams) cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
@@ -150,6 +149,20 @@ TEST(SimtRuntimeErrors, AreNamed) {
   expect_error([&] { TRIREME_LAUNCH(set, dim3(1), dim3(2048), 0, nullptr, a.data(), 1); }, "a block of 2048 threads");
 }
 
+// ---- sizes of launches
+TEST(CudaSizes, BeyondAnIntTheyAreRefused) {
+  using namespace kernels::cuda;
+  constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
+  EXPECT_EQ(narrow(most), most);
+  EXPECT_EQ(grid_size(most), static_cast<unsigned>(most));
+  EXPECT_EQ(blocks_of(most * 256, 256), static_cast<unsigned>(most));
+  EXPECT_EQ(blocks_of(257, 256), 2u);
+  EXPECT_THROW(narrow(most + 1), std::invalid_argument);
+  EXPECT_THROW(narrow(-1), std::invalid_argument);
+  EXPECT_THROW(grid_size(most + 1), std::invalid_argument);
+  EXPECT_THROW(blocks_of(most * 256 + 1, 256), std::invalid_argument);
+}
+
 // ---- the GPU as a Device
 using CudaDeviceOrders = SimtTest;
 TRIREME_IN_EVERY_ORDER(CudaDeviceOrders);
@@ -157,12 +170,14 @@ TRIREME_IN_EVERY_ORDER(CudaDeviceOrders);
 TEST_P(CudaDeviceOrders, CopiesAreOrderedWithKernels) {
   const auto device = kernels::cuda::make_cuda_device(0);
   EXPECT_EQ(device->name(), "simulated GPU");
+  EXPECT_EQ(device->target().capability, 90);
+  EXPECT_EQ(device->target().multiprocessors, 132);
   {
     kernels::Arena arena(*device, "test");
     const kernels::View x = arena.take(kernels::DType::int32, 3), y = arena.take(kernels::DType::int32, 3);
     const std::vector<std::int32_t> values = {1, 2, 3};
     device->upload(x, values.data());
-    TRIREME_LAUNCH(set, dim3(1), dim3(1), 0, device->stream(), static_cast<int*>(x.data), 5);
+    TRIREME_LAUNCH(set, dim3(1), dim3(1), 0, device->target().stream, static_cast<int*>(x.data), 5);
     device->copy(y, x);
     device->zero(x.slice(1, 2));
     std::vector<std::int32_t> got(3);

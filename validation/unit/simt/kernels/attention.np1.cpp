@@ -1,5 +1,5 @@
 // Attention's CUDA kernels, forward, in the simulator. Oracle: plain loops in double on the same rounded inputs. Tolerance:
-// stands in simt_attention_cases.h.
+// stands in attention_cases.h.
 #include "kernels/cost.h"
 #include "kernels/cuda/attention/attention_backward.h"
 #include "validation/unit/simt/fixture.h"
@@ -71,8 +71,9 @@ TEST_P(SimtAttention, ExtremeScores) {
 TEST_P(SimtAttention, NoPositions) {  // a GPU takes no grid without blocks
   for (const kernels::DType type : {kernels::DType::bf16, kernels::DType::fp32}) {
     const View none{nullptr, 0, type};
-    kernels::cuda::attention({{0, 2, 0}, 2, 64, 0}, none, {}, none, {}, nullptr);
-    kernels::cuda::attention_backward({{0, 2, 0}, 2, 64, 0}, none, none, none, {}, {}, none, {}, nullptr);
+    kernels::cuda::attention({{0, 2, 0}, 2, 64, 0}, none, {}, none, {}, null_stream);
+    kernels::cuda::attention_backward(
+        {.shape = {{0, 2, 0}, 2, 64, 0}, .dout = none, .qkv = none, .out = none, .log_sum = {}, .dqkv = none}, {}, null_stream);
   }
   EXPECT_EQ(counters().launches, 0u);
 }
@@ -83,9 +84,9 @@ TEST_P(SimtAttention, RefusesOtherHeadsAndPlaces) {
   Tensor<bf16> qkv(3 * 64 + 1), out(64), other(65);
   Tensor<float> log_sum(1);
   const AttentionShape shape{{1, 1, 0}, 1, 64, 0};
-  EXPECT_THROW(kernels::cuda::attention(shape, View(qkv).slice(1, 3 * 64), {}, out, log_sum, nullptr), std::invalid_argument);
-  EXPECT_THROW(kernels::cuda::attention(shape, qkv, {}, View(other).slice(1, 64), log_sum, nullptr), std::invalid_argument);
-  EXPECT_THROW(kernels::cuda::attention(shape, qkv, {}, View(out).slice(0, 63), log_sum, nullptr), std::logic_error);
+  EXPECT_THROW(kernels::cuda::attention(shape, View(qkv).slice(1, 3 * 64), {}, out, log_sum, null_stream), std::invalid_argument);
+  EXPECT_THROW(kernels::cuda::attention(shape, qkv, {}, View(other).slice(1, 64), log_sum, null_stream), std::invalid_argument);
+  EXPECT_THROW(kernels::cuda::attention(shape, qkv, {}, View(out).slice(0, 63), log_sum, null_stream), std::logic_error);
 }
 
 // What cost.h declares, against the sectors counted and the products made: of the causal half, and of whole tiles on the
@@ -98,7 +99,7 @@ void expect_declared_cost(std::int64_t size, float rate) {
   const AttentionShape shape{{128, 2, 0}, 2, size, 0};
   Tensor<T> qkv(Tensor<T>::random(1, 3 * out_count(shape))), out(out_count(shape));
   Tensor<float> log_sum(128 * 2 * 2);
-  kernels::cuda::attention(shape, qkv, {rate, 1, 0}, out, log_sum, nullptr);
+  kernels::cuda::attention(shape, qkv, {rate, 1, 0}, out, log_sum, null_stream);
   const auto declared = kernels::cost::attention(shape, sizeof(T));
   EXPECT_NEAR(static_cast<double>(counters().moved_read + counters().moved_written) / declared.bytes, 1, 0.1);
   EXPECT_EQ(out.requested().written, out.bytes());
@@ -123,7 +124,7 @@ TEST(SimtAttentionAccuracy, Bf16WithinTwoUnitsInTheMedian) {
   const Reals values = Tensor<bf16>::random(1, 3 * out_count(shape));
   Tensor<bf16> qkv(values), out(out_count(shape));
   Tensor<float> log_sum(400);
-  kernels::cuda::attention(shape, qkv, {}, out, log_sum, nullptr);
+  kernels::cuda::attention(shape, qkv, {}, out, log_sum, null_stream);
   const Reals exact = kernels::reference::attention(shape, values, {}).out, actual = out.reals();
   Reals units;
   for (std::size_t i = 0; i < exact.size(); ++i) {

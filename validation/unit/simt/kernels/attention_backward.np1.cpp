@@ -51,7 +51,7 @@ TEST_P(SimtAttentionBackward, ExtremeScores) {
   extremes<float>({{20, 1, 0}, 1, 64, 0});
 }
 
-TEST_P(SimtAttentionBackward, TheSameBitsInEveryOrder) {
+TEST_P(SimtAttentionBackward, DeterministicWhateverTheOrder) {
   const AttentionShape shape{{70, 2, 0}, 2, 64, 0};
   AttentionCase<bf16> here(shape, 0.2f, Tensor<bf16>::random(1, qkv_elements(shape)));
   here.run();
@@ -61,7 +61,7 @@ TEST_P(SimtAttentionBackward, TheSameBitsInEveryOrder) {
   EXPECT_EQ(once, here.dqkv.reals());
 }
 
-TEST_P(SimtAttentionBackward, Refused) {
+TEST_P(SimtAttentionBackward, RefusesOtherHeadsAndPlaces) {
   const auto run = [](AttentionShape shape, auto zero) {
     AttentionCase<decltype(zero)> test(shape, 0, Reals(static_cast<std::size_t>(qkv_elements(shape))));
     test.run();
@@ -71,8 +71,10 @@ TEST_P(SimtAttentionBackward, Refused) {
   Tensor<bf16> memory(4 * 64);
   Tensor<float> row(1);
   const View all = memory, qkv = {static_cast<bf16*>(all.data) + 1, 3 * 64, all.type};
-  EXPECT_THROW(kernels::cuda::attention_backward({{1, 1, 0}, 1, 64, 0}, all, qkv, all, row, {}, all, row, nullptr),
-               std::invalid_argument);
+  EXPECT_THROW(
+      kernels::cuda::attention_backward(
+          {.shape = {{1, 1, 0}, 1, 64, 0}, .dout = all, .qkv = qkv, .out = all, .log_sum = row, .dqkv = all}, row, null_stream),
+      std::invalid_argument);
   EXPECT_EQ(counters().launches, 0u);
 }
 
@@ -89,14 +91,15 @@ double median_error(const Reals& actual, const Reals& exact) {
 }
 
 // Exact: from the rounded qkv and dout, nothing else rounded; the kernel is given out rounded to T.
-TEST(SimtAttentionBackwardAccuracy, Median) {
+TEST(SimtAttentionBackwardAccuracy, Bf16WithinTwoUnitsInTheMedian) {
   options() = {};
   for (const std::int64_t head_size : {64, 128}) {
     const AttentionShape shape{{192, 1, 0}, 1, head_size, 0};
     AttentionCase<bf16> test(shape, 0, Tensor<bf16>::random(1, qkv_elements(shape)));
     test.run();
-    const auto forward = reference::attention(shape, test.qkv, test.dropout);
-    const Reals exact = attention_gradients<bf16>(shape, test.qkv, test.dout, forward.out, forward.log_sum, test.dropout).dqkv;
+    const auto forward = reference::attention(shape, test.qkv_values, test.dropout);
+    const Reals exact =
+        attention_gradients<bf16>(shape, test.qkv_values, test.dout_values, forward.out, forward.log_sum, test.dropout).dqkv;
     const double median = median_error<bf16>(test.dqkv.reals(), exact);
     RecordProperty("median_" + std::to_string(head_size), std::to_string(median));
     EXPECT_LT(median, 0.5 + 2) << head_size;

@@ -66,27 +66,29 @@ template <class T>
 struct AttentionCase {
   AttentionShape shape;
   Dropout dropout;
-  Reals qkv, dout;
+  Reals qkv_values, dout_values;
   Tensor<T> out, dqkv;
   Tensor<float> log_sum;
 
-  AttentionCase(AttentionShape shape_, float rate, const Reals& qkv_)
-      : AttentionCase(shape_, {rate, 0x123456789abcdefull, 40}, qkv_,
-                      reference::attention(shape_, qkv_, {rate, 0x123456789abcdefull, 40})) {}
+  AttentionCase(AttentionShape s, float rate, const Reals& values)
+      : AttentionCase(s, {rate, 0x123456789abcdefull, 40}, values,
+                      reference::attention(s, values, {rate, 0x123456789abcdefull, 40})) {}
   void run() {
-    Tensor<T> qkv_(qkv), dout_(dout);
+    Tensor<T> qkv(qkv_values), dout(dout_values);
     Tensor<float> scratch(kernels::cuda::attention_backward_scratch(shape));
-    kernels::cuda::attention_backward(shape, dout_, qkv_, out, log_sum, dropout, dqkv, scratch, nullptr);
+    kernels::cuda::attention_backward(
+        {.shape = shape, .dout = dout, .qkv = qkv, .out = out, .log_sum = log_sum, .dropout = dropout, .dqkv = dqkv}, scratch,
+        null_stream);
   }
 
  private:
-  AttentionCase(AttentionShape shape_, Dropout dropout_, const Reals& qkv_, const reference::Attended& forward)
-      : shape(shape_),
-        dropout(dropout_),
-        qkv(qkv_),
-        dout(Tensor<T>::random(2, static_cast<std::int64_t>(qkv.size() / 3))),
+  AttentionCase(AttentionShape s, Dropout d, const Reals& values, const reference::Attended& forward)
+      : shape(s),
+        dropout(d),
+        qkv_values(values),
+        dout_values(Tensor<T>::random(2, static_cast<std::int64_t>(values.size() / 3))),
         out(forward.out),
-        dqkv(static_cast<std::int64_t>(qkv.size())),
+        dqkv(static_cast<std::int64_t>(values.size())),
         log_sum(forward.log_sum) {}
 };
 
@@ -98,7 +100,8 @@ template <class T>
 bool attention_backward_is_right(AttentionShape shape, float rate, const Reals& qkv) {
   AttentionCase<T> test(shape, rate, qkv);
   test.run();
-  const auto expected = attention_gradients<T>(shape, qkv, test.dout, test.out.reals(), test.log_sum.reals(), test.dropout);
+  const auto expected =
+      attention_gradients<T>(shape, qkv, test.dout_values, test.out.reals(), test.log_sum.reals(), test.dropout);
   const Reals values = test.dqkv.reals();
   const double least = std::is_same_v<T, fp16> ? 0x1p-25 : 0x1p-126;
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -28,7 +28,7 @@ bool attention_is_right(const AttentionShape& shape, const Dropout& dropout, con
   const std::int64_t vectors = shape.rows.count() * shape.heads, size = shape.head_size;
   Tensor<T> qkv(values), out(vectors * size);
   Tensor<float> log_sum(vectors);
-  kernels::cuda::attention(shape, qkv, dropout, out, log_sum, nullptr);
+  kernels::cuda::attention(shape, qkv, dropout, out, log_sum, null_stream);
 
   Reals absolute = values;
   double longest[3] = {0, 0, 0};

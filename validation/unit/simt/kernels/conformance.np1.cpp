@@ -175,7 +175,7 @@ using SimtConformance = SimtTest;
 TRIREME_IN_EVERY_ORDER(SimtConformance);
 
 TEST_P(SimtConformance, EveryWrapperGivesWhatThePtxManualSays) {
-  expect_conformance(kernels::cuda::conformance, kernels::cuda::conformance_count, expectations());
+  expect_conformance(kernels::cuda::conformance(), expectations());
 }
 
 }  // namespace

@@ -176,7 +176,7 @@ using SimtConformanceSm90 = SimtTest;
 TRIREME_IN_EVERY_ORDER(SimtConformanceSm90);
 
 TEST_P(SimtConformanceSm90, EveryWrapperGivesWhatThePtxManualSays) {
-  expect_conformance(kernels::cuda::conformance_sm90, kernels::cuda::conformance_sm90_count, expectations());
+  expect_conformance(kernels::cuda::conformance_sm90(), expectations());
 }
 
 }  // namespace

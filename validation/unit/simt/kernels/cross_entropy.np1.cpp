@@ -62,13 +62,28 @@ TEST_P(SimtCrossEntropy, PaddingAlone) {
   DeviceBuffer<std::int32_t> targets(Tokens{100, 120});
   const View target_view{targets.data(), 2, kernels::DType::int32};
   Tensor<float> maximum(2), all_maximum(Reals(2, 1)), sums(2), of_targets(2), losses(2), all_sums(Reals(2, 5));
-  kernels::cuda::cross_entropy_maximum(2, logits, range, maximum, nullptr);
+  kernels::cuda::cross_entropy_maximum(2, logits, range, maximum, null_stream);
   EXPECT_EQ(maximum.reals(), Reals(2, -INFINITY));
-  kernels::cuda::cross_entropy_sums(2, logits, range, target_view, all_maximum, sums, of_targets, nullptr);
+  kernels::cuda::cross_entropy_sums({.rows = 2,
+                                     .logits = logits,
+                                     .range = range,
+                                     .targets = target_view,
+                                     .maximum = all_maximum,
+                                     .sums = sums,
+                                     .target_logits = of_targets},
+                                    null_stream);
   EXPECT_EQ(sums.reals(), Reals(2, 0));
   EXPECT_EQ(of_targets.reals(), Reals(2, 0));
   EXPECT_EQ(logits.reals(), Reals(80, 0));
-  kernels::cuda::cross_entropy_gradient(2, logits, range, target_view, all_sums, of_targets, 1, losses, nullptr);
+  kernels::cuda::cross_entropy_gradient({.rows = 2,
+                                         .logits = logits,
+                                         .range = range,
+                                         .targets = target_view,
+                                         .sums = all_sums,
+                                         .target_logits = of_targets,
+                                         .scale = 1,
+                                         .losses = losses},
+                                        null_stream);
   EXPECT_EQ(logits.reals(), Reals(80, 0));
 }
 
@@ -78,9 +93,16 @@ TEST_P(SimtCrossEntropy, RangeWithoutMemory) {
   DeviceBuffer<std::int32_t> targets(Tokens{100, 120});
   const View target_view{targets.data(), 2, kernels::DType::int32};
   Tensor<float> maximum(2), sums(2), of_targets(2);
-  kernels::cuda::cross_entropy_maximum(2, logits, range, maximum, nullptr);
+  kernels::cuda::cross_entropy_maximum(2, logits, range, maximum, null_stream);
   EXPECT_EQ(maximum.reals(), Reals(2, -INFINITY));
-  kernels::cuda::cross_entropy_sums(2, logits, range, target_view, maximum, sums, of_targets, nullptr);
+  kernels::cuda::cross_entropy_sums({.rows = 2,
+                                     .logits = logits,
+                                     .range = range,
+                                     .targets = target_view,
+                                     .maximum = maximum,
+                                     .sums = sums,
+                                     .target_logits = of_targets},
+                                    null_stream);
   EXPECT_EQ(sums.reals(), Reals(2, 0));
   EXPECT_EQ(of_targets.reals(), Reals(2, 0));
 }
@@ -91,9 +113,24 @@ TEST_P(SimtCrossEntropy, NonFinite) {
   Tensor<float> logits(Reals{0, 1, -INFINITY, 0, std::nan(""), 1}), maximum(2), sums(2), of_targets(2), losses(2);
   DeviceBuffer<std::int32_t> targets(Tokens{2, 0});
   const View target_view{targets.data(), 2, kernels::DType::int32};
-  kernels::cuda::cross_entropy_maximum(2, logits, range, maximum, nullptr);
-  kernels::cuda::cross_entropy_sums(2, logits, range, target_view, maximum, sums, of_targets, nullptr);
-  kernels::cuda::cross_entropy_gradient(2, logits, range, target_view, sums, of_targets, 1, losses, nullptr);
+  kernels::cuda::cross_entropy_maximum(2, logits, range, maximum, null_stream);
+  kernels::cuda::cross_entropy_sums({.rows = 2,
+                                     .logits = logits,
+                                     .range = range,
+                                     .targets = target_view,
+                                     .maximum = maximum,
+                                     .sums = sums,
+                                     .target_logits = of_targets},
+                                    null_stream);
+  kernels::cuda::cross_entropy_gradient({.rows = 2,
+                                         .logits = logits,
+                                         .range = range,
+                                         .targets = target_view,
+                                         .sums = sums,
+                                         .target_logits = of_targets,
+                                         .scale = 1,
+                                         .losses = losses},
+                                        null_stream);
   EXPECT_EQ(losses.reals()[0], INFINITY);
   EXPECT_TRUE(std::isnan(losses.reals()[1]));
 }
@@ -108,11 +145,26 @@ TEST(SimtCrossEntropyCost, BytesMoved) {
   Tensor<float> maximum(rows), sums(rows), of_targets(rows), losses(rows);
   DeviceBuffer<std::int32_t> targets(Tokens(rows, 5));
   const View target_view{targets.data(), rows, kernels::DType::int32};
-  kernels::cuda::cross_entropy_maximum(rows, logits, range, maximum, nullptr);
+  kernels::cuda::cross_entropy_maximum(rows, logits, range, maximum, null_stream);
   expect_moved(kernels::cost::cross_entropy_maximum(rows, range, 2), "maximum");
-  kernels::cuda::cross_entropy_sums(rows, logits, range, target_view, maximum, sums, of_targets, nullptr);
+  kernels::cuda::cross_entropy_sums({.rows = rows,
+                                     .logits = logits,
+                                     .range = range,
+                                     .targets = target_view,
+                                     .maximum = maximum,
+                                     .sums = sums,
+                                     .target_logits = of_targets},
+                                    null_stream);
   expect_moved(kernels::cost::cross_entropy_sums(rows, range, 2), "sums");
-  kernels::cuda::cross_entropy_gradient(rows, logits, range, target_view, sums, of_targets, 1, losses, nullptr);
+  kernels::cuda::cross_entropy_gradient({.rows = rows,
+                                         .logits = logits,
+                                         .range = range,
+                                         .targets = target_view,
+                                         .sums = sums,
+                                         .target_logits = of_targets,
+                                         .scale = 1,
+                                         .losses = losses},
+                                        null_stream);
   expect_moved(kernels::cost::cross_entropy_gradient(rows, range, 2), "gradient");
   EXPECT_EQ(logits.requested().read, 2 * logits.bytes() + 16u * 2040u * 2u);  // each row once a step
   options() = {};

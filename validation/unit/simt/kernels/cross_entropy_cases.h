@@ -72,7 +72,7 @@ bool maximum_is_right(const Slices& slices, std::vector<std::unique_ptr<Tensor<T
   Reals largest(expected.size(), -INFINITY);
   for (std::size_t i = 0; i < slices.size(); ++i) {
     Tensor<float> maximum(static_cast<std::int64_t>(expected.size()));
-    kernels::cuda::cross_entropy_maximum(static_cast<std::int64_t>(expected.size()), *logits[i], slices[i], maximum, nullptr);
+    kernels::cuda::cross_entropy_maximum(static_cast<std::int64_t>(expected.size()), *logits[i], slices[i], maximum, null_stream);
     const Reals own = maximum.reals();
     for (std::size_t row = 0; row < own.size(); ++row) largest[row] = std::max(largest[row], own[row]);
   }
@@ -96,7 +96,14 @@ bool losses_are_right(const Slices& slices, const Reals& values, const Tokens& t
   Tensor<float> maximum(exchanged.maximum), own_sums(rows), own_targets(rows), losses(rows);
   for (std::size_t i = 0; i < slices.size(); ++i) {
     const auto [first, valid, columns] = slices[i];
-    kernels::cuda::cross_entropy_sums(rows, *logits[i], slices[i], target_view, maximum, own_sums, own_targets, nullptr);
+    kernels::cuda::cross_entropy_sums({.rows = rows,
+                                       .logits = *logits[i],
+                                       .range = slices[i],
+                                       .targets = target_view,
+                                       .maximum = maximum,
+                                       .sums = own_sums,
+                                       .target_logits = own_targets},
+                                      null_stream);
     if (!slice_is_close(*logits[i], slice_of(exponentials, vocabulary, first, valid, columns, 0), slices[i], "exponential"))
       return false;
     for (std::size_t row = 0; row < targets.size(); ++row) {
@@ -115,8 +122,15 @@ bool losses_are_right(const Slices& slices, const Reals& values, const Tokens& t
       const bool is_target = column < slices[i].valid && column + slices[i].first == targets[row];
       expected[at] = scale * (expected[at] / sums[row] - (is_target ? 1 : 0));
     }
-    kernels::cuda::cross_entropy_gradient(rows, *logits[i], slices[i], target_view, all_sums, all_targets, scale, losses,
-                                          nullptr);
+    kernels::cuda::cross_entropy_gradient({.rows = rows,
+                                           .logits = *logits[i],
+                                           .range = slices[i],
+                                           .targets = target_view,
+                                           .sums = all_sums,
+                                           .target_logits = all_targets,
+                                           .scale = scale,
+                                           .losses = losses},
+                                          null_stream);
     if (!slice_is_close(*logits[i], expected, slices[i], "gradient")) return false;
     if (!close(losses, reference::cross_entropy(vocabulary, values, targets), entropy_errors, "losses")) return false;
   }

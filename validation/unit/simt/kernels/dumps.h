@@ -69,16 +69,17 @@ inline Words settled(Words actual, const Expectation& expected) {
 }
 
 /// Every kernel gives what is expected, and that is what is kept.
-inline void expect_conformance(const kernels::cuda::Conformance* kernels, std::size_t count,
+inline void expect_conformance(const std::vector<kernels::cuda::Conformance>& kernels,
                                const std::map<std::string, Expectation>& expectations) {
-  EXPECT_EQ(expectations.size(), count);
-  for (const kernels::cuda::Conformance* c = kernels; c < kernels + count; ++c) {
-    const Expectation& expected = expectations.at(c->name);
-    ASSERT_EQ(expected.in.size(), c->in) << c->name;
-    DeviceBuffer<std::uint32_t> in(expected.in), out(c->out);
-    c->run(in.data(), out.data(), nullptr);
-    EXPECT_EQ(as_text(settled(out.values(), expected)), as_text(expected.out)) << c->name;
-    EXPECT_EQ(as_text(expected.out), as_text(kept(c->name))) << c->name << " and its dump in validation/reference/conformance";
+  EXPECT_EQ(expectations.size(), kernels.size());
+  for (const kernels::cuda::Conformance& kernel : kernels) {
+    const Expectation& expected = expectations.at(kernel.name);
+    ASSERT_EQ(expected.in.size(), kernel.in) << kernel.name;
+    DeviceBuffer<std::uint32_t> in(expected.in), out(kernel.out);
+    kernel.run(in.data(), out.data(), {});
+    EXPECT_EQ(as_text(settled(out.values(), expected)), as_text(expected.out)) << kernel.name;
+    EXPECT_EQ(as_text(expected.out), as_text(kept(kernel.name)))
+        << kernel.name << " and its dump in validation/reference/conformance";
   }
 }
 

@@ -49,7 +49,14 @@ TEST_P(SimtEmbedding, DeterministicWhateverTheOrder) {
     constexpr Rows rows{30, 2, 0};
     DeviceBuffer<std::int32_t> tokens(tokens_around(range, 60)), scratch(120);
     Tensor<float> dy(Tensor<float>::random(1, 60 * 33)), dtable(Reals(16 * 33, 0)), dpositions(Reals(30 * 33, 0));
-    kernels::cuda::embedding_backward(rows, 33, view_of(tokens), dy, range, dtable, dpositions, view_of(scratch), nullptr);
+    kernels::cuda::embedding_backward({.rows = rows,
+                                       .hidden = 33,
+                                       .tokens = view_of(tokens),
+                                       .dy = dy,
+                                       .range = range,
+                                       .dtable = dtable,
+                                       .dpositions = dpositions},
+                                      view_of(scratch), null_stream);
     Reals all = dtable.reals();
     for (const double d : dpositions.reals()) all.push_back(d);
     return all;
@@ -72,11 +79,25 @@ TEST(SimtEmbeddingCost, BytesMoved) {
   Tensor<bf16> table(Tensor<bf16>::random(1, n * hidden)), positions(Reals(rows.sequence * hidden, 0)), y(n * hidden);
   Tensor<float> dtable(Reals(n * hidden, 0)), dpositions(Reals(rows.sequence * hidden, 0));
   const VocabularyRange whole{0, n, n};
-  kernels::cuda::embedding(rows, hidden, view_of(tokens), table, whole, positions, {0.1f, 1, 0}, y, nullptr);
+  kernels::cuda::embedding({.rows = rows,
+                            .hidden = hidden,
+                            .tokens = view_of(tokens),
+                            .table = table,
+                            .range = whole,
+                            .positions = positions,
+                            .dropout = {0.1f, 1, 0},
+                            .y = y},
+                           null_stream);
   expect_moved(kernels::cost::embedding(rows, hidden, 2), "forward");
   for (const bool with_positions : {false, true}) {
-    kernels::cuda::embedding_backward(rows, hidden, view_of(tokens), y, whole, dtable, with_positions ? View(dpositions) : View{},
-                                      view_of(scratch), nullptr);
+    kernels::cuda::embedding_backward({.rows = rows,
+                                       .hidden = hidden,
+                                       .tokens = view_of(tokens),
+                                       .dy = y,
+                                       .range = whole,
+                                       .dtable = dtable,
+                                       .dpositions = with_positions ? View(dpositions) : View{}},
+                                      view_of(scratch), null_stream);
     expect_moved(kernels::cuda::embedding_backward_cost(rows, hidden, 2, with_positions), "backward");
   }
   options() = {};

@@ -29,32 +29,45 @@ inline Tokens tokens_around(const VocabularyRange& range, std::int64_t n) {
 
 template <class T>
 bool embedded_is_right(Rows rows, std::int64_t hidden, const VocabularyRange& range, bool with_positions, Dropout dropout) {
-  const Tokens tokens = tokens_around(range, rows.count());
-  const Reals table = Tensor<T>::random(1, range.rows * hidden);
-  const Reals positions = with_positions ? Tensor<T>::random(2, rows.sequence * hidden) : Reals{};
-  DeviceBuffer<std::int32_t> tokens_(tokens);
-  Tensor<T> table_(table), positions_(positions), y(rows.count() * hidden);
-  kernels::cuda::embedding(rows, hidden, view_of(tokens_), table_, range, with_positions ? View(positions_) : View{}, dropout, y,
-                           nullptr);
-  return close(y, reference::embedding(rows, hidden, tokens, table, range, positions, dropout), 4, "y");
+  const Tokens token_values = tokens_around(range, rows.count());
+  const Reals table_values = Tensor<T>::random(1, range.rows * hidden);
+  const Reals position_values = with_positions ? Tensor<T>::random(2, rows.sequence * hidden) : Reals{};
+  DeviceBuffer<std::int32_t> tokens(token_values);
+  Tensor<T> table(table_values), positions(position_values), y(rows.count() * hidden);
+  kernels::cuda::embedding({.rows = rows,
+                            .hidden = hidden,
+                            .tokens = view_of(tokens),
+                            .table = table,
+                            .range = range,
+                            .positions = with_positions ? View(positions) : View{},
+                            .dropout = dropout,
+                            .y = y},
+                           null_stream);
+  return close(y, reference::embedding(rows, hidden, token_values, table_values, range, position_values, dropout), 4, "y");
 }
 
 /// Sums of at most n terms of the size of dy
 template <class T>
-bool embedding_backward_is_right(Rows rows, std::int64_t hidden, const VocabularyRange& range, const Tokens& tokens,
+bool embedding_backward_is_right(Rows rows, std::int64_t hidden, const VocabularyRange& range, const Tokens& token_values,
                                  bool with_positions) {
   const std::int64_t n = rows.count();
-  const Reals dy = Tensor<T>::random(1, n * hidden);
+  const Reals dy_values = Tensor<T>::random(1, n * hidden);
   Reals of_table = Tensor<float>::random(2, range.rows * hidden), of_positions = Tensor<float>::random(3, rows.sequence * hidden);
-  DeviceBuffer<std::int32_t> tokens_(tokens), scratch(static_cast<std::size_t>(kernels::cuda::embedding_scratch(rows)));
-  Tensor<T> dy_(dy);
+  DeviceBuffer<std::int32_t> tokens(token_values), scratch(static_cast<std::size_t>(kernels::cuda::embedding_scratch(rows)));
+  Tensor<T> dy(dy_values);
   Tensor<float> dtable(of_table), dpositions(of_positions);
-  kernels::cuda::embedding_backward(rows, hidden, view_of(tokens_), dy_, range, dtable,
-                                    with_positions ? View(dpositions) : View{}, view_of(scratch), nullptr);
+  kernels::cuda::embedding_backward({.rows = rows,
+                                     .hidden = hidden,
+                                     .tokens = view_of(tokens),
+                                     .dy = dy,
+                                     .range = range,
+                                     .dtable = dtable,
+                                     .dpositions = with_positions ? View(dpositions) : View{}},
+                                    view_of(scratch), null_stream);
   for (std::int64_t row = 0; row < n; ++row)
     for (std::int64_t c = 0; c < hidden; ++c) {
-      const double d = dy[static_cast<std::size_t>(row * hidden + c)];
-      const std::int64_t index = tokens[static_cast<std::size_t>(row)] - range.first;
+      const double d = dy_values[static_cast<std::size_t>(row * hidden + c)];
+      const std::int64_t index = token_values[static_cast<std::size_t>(row)] - range.first;
       if (index >= 0 && index < range.valid) of_table[static_cast<std::size_t>(index * hidden + c)] += d;
       if (with_positions) of_positions[static_cast<std::size_t>(row / rows.batch * hidden + c)] += d;
     }

@@ -69,7 +69,7 @@ bool shifted_is_right() {
   x.insert(x.begin(), 0);
   Tensor<T> later(x), y(6 * 24 + 1);
   View from = later, to = y;
-  kernels::cuda::linear(shape, from.slice(1, 6 * 16), c.weight, {}, to.slice(1, 6 * 24), {}, nullptr);
+  kernels::cuda::linear(shape, from.slice(1, 6 * 16), c.weight, {}, to.slice(1, 6 * 24), {}, null_stream);
   Reals expected = c.expected(false);
   const Reals got = y.reals();
   return close(Tensor<T>(Reals(got.begin() + 1, got.end())), expected, product_errors(16), "y");
@@ -85,7 +85,7 @@ Reals gradients() {
   Tensor<T> dy(Tensor<T>::random(1, 1100 * 12)), x(Tensor<T>::random(2, 1100 * 20));
   Tensor<float> dweight(Reals(240, 0)), dbias(Reals(12, 0));
   Scratch scratch(Gemm::weight_gradient, shape);
-  kernels::cuda::linear_weight_gradient(shape, dy, x, dweight, dbias, scratch, nullptr);
+  kernels::cuda::linear_weight_gradient(shape, dy, x, dweight, dbias, scratch, null_stream);
   Reals all = dweight.reals();
   const Reals sums = dbias.reals();
   all.insert(all.end(), sums.begin(), sums.end());
@@ -106,10 +106,11 @@ TEST_P(SimtGemm, NoRows) {  // a GPU takes no grid without blocks
   Tensor<float> dweight(Reals(8 * 16, 5));
   for (const Gemm product : {Gemm::forward, Gemm::input_gradient, Gemm::weight_gradient})
     EXPECT_EQ(kernels::cuda::gemm_scratch(product, shape), 0);
-  kernels::cuda::linear(shape, none, weight, {}, none, {}, nullptr);
-  kernels::cuda::linear_residual(shape, {0, 2, 0}, none, weight, {}, {}, none, none, {}, nullptr);
-  kernels::cuda::linear_input_gradient_gelu(shape, none, weight, none, none, {}, nullptr);
-  kernels::cuda::linear_weight_gradient(shape, none, none, dweight, {}, {}, nullptr);
+  kernels::cuda::linear(shape, none, weight, {}, none, {}, null_stream);
+  kernels::cuda::linear_residual(
+      {.shape = shape, .rows = {0, 2, 0}, .x = none, .weight = weight, .bias = {}, .residual = none, .y = none}, {}, null_stream);
+  kernels::cuda::linear_input_gradient_gelu(shape, none, weight, none, none, {}, null_stream);
+  kernels::cuda::linear_weight_gradient(shape, none, none, dweight, {}, {}, null_stream);
   EXPECT_EQ(counters().launches, 0u);
   EXPECT_EQ(dweight.reals(), Reals(8 * 16, 5));
 }
@@ -124,7 +125,7 @@ TEST(SimtGemmSplit, FollowsFromTheShape) {
   EXPECT_EQ(gemm_scratch(Gemm::weight_gradient, {8192, 1024, 4096}), 0) << "256 tiles";
   EXPECT_EQ(gemm_scratch(Gemm::weight_gradient, {100000, 8, 8}), 241 * (8 * 8 + 8)) << "416 of k a part";
   Tensor<bf16> x(1024), weight(1024), y(4);
-  EXPECT_THROW(kernels::cuda::linear({2, 512, 2}, x, weight, {}, y, {}, nullptr), std::logic_error) << "no scratch";
+  EXPECT_THROW(kernels::cuda::linear({2, 512, 2}, x, weight, {}, y, {}, null_stream), std::logic_error) << "no scratch";
 }
 
 // Errors in units in the last place of the result, the median over its elements: 0.25 is that of rounding the exact result.
@@ -132,7 +133,7 @@ TEST(SimtGemmAccuracy, Bf16IsARoundingOfTheExactResult) {
   options() = {};
   for (const LinearShape& shape : {LinearShape{96, 256, 96}, LinearShape{48, 2048, 48}}) {
     LinearCase<bf16> c(shape);
-    kernels::cuda::linear(shape, c.x, c.weight, c.bias, c.y, c.scratch, nullptr);
+    kernels::cuda::linear(shape, c.x, c.weight, c.bias, c.y, c.scratch, null_stream);
     const Reals exact = c.expected(), actual = c.y.reals();
     Reals ours, rounded;
     for (std::size_t i = 0; i < exact.size(); ++i) {
@@ -181,17 +182,26 @@ class SimtGemmCost : public ::testing::Test {
     Tensor<T> dx(Tensor<T>::random(3, rows * in)), y(Tensor<T>::random(4, rows * out)), pre(rows * out);
     Tensor<float> dweight(Reals(c.weight_values.size(), 0)), dbias(Reals(c.bias_values.size(), 0));
     Scratch back(Gemm::input_gradient, shape), across(Gemm::weight_gradient, shape);
-    kernels::cuda::linear(shape, c.x, c.weight, c.bias, c.y, c.scratch, nullptr);
+    kernels::cuda::linear(shape, c.x, c.weight, c.bias, c.y, c.scratch, null_stream);
     expect_moved(declared(Gemm::forward, cost::linear(shape, width)), tensor_cores, "linear");
-    kernels::cuda::linear_gelu(shape, c.x, c.weight, c.bias, pre, c.y, c.scratch, nullptr);
+    kernels::cuda::linear_gelu({.shape = shape, .x = c.x, .weight = c.weight, .bias = c.bias, .pre = pre, .y = c.y}, c.scratch,
+                               null_stream);
     expect_moved(declared(Gemm::forward, cost::linear_gelu(shape, width)), tensor_cores, "with GELU");
-    kernels::cuda::linear_residual(shape, {rows, 1, 0}, c.x, c.weight, c.bias, {0.1f, 1, 0}, y, y, c.scratch, nullptr);
+    kernels::cuda::linear_residual({.shape = shape,
+                                    .rows = {rows, 1, 0},
+                                    .x = c.x,
+                                    .weight = c.weight,
+                                    .bias = c.bias,
+                                    .dropout = {0.1f, 1, 0},
+                                    .residual = y,
+                                    .y = y},
+                                   c.scratch, null_stream);
     expect_moved(declared(Gemm::forward, cost::linear_residual(shape, width)), tensor_cores, "with residual");
-    kernels::cuda::linear_input_gradient_gelu(shape, c.y, c.weight, c.x, dx, back, nullptr);
+    kernels::cuda::linear_input_gradient_gelu(shape, c.y, c.weight, c.x, dx, back, null_stream);
     expect_moved(declared(Gemm::input_gradient, cost::linear_input_gradient_gelu(shape, width)), tensor_cores, "dpre");
-    kernels::cuda::linear_input_gradient(shape, c.y, c.weight, dx, back, nullptr);
+    kernels::cuda::linear_input_gradient(shape, c.y, c.weight, dx, back, null_stream);
     expect_moved(declared(Gemm::input_gradient, cost::linear_input_gradient(shape, width)), tensor_cores, "dx");
-    kernels::cuda::linear_weight_gradient(shape, c.y, c.x, dweight, dbias, across, nullptr);
+    kernels::cuda::linear_weight_gradient(shape, c.y, c.x, dweight, dbias, across, null_stream);
     expect_moved(declared(Gemm::weight_gradient, cost::linear_weight_gradient(shape, width)), tensor_cores, "dweight");
   }
 };

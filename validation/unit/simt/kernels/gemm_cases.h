@@ -60,7 +60,7 @@ struct LinearCase {
 template <class T>
 bool linear_is_right(LinearShape shape, bool with_bias) {
   LinearCase<T> c(shape);
-  kernels::cuda::linear(shape, c.x, c.weight, with_bias ? View(c.bias) : View{}, c.y, c.scratch, nullptr);
+  kernels::cuda::linear(shape, c.x, c.weight, with_bias ? View(c.bias) : View{}, c.y, c.scratch, null_stream);
   return close(c.y, c.expected(with_bias), product_errors(shape.in), "y");
 }
 
@@ -68,7 +68,8 @@ template <class T>
 bool linear_gelu_is_right(LinearShape shape) {
   LinearCase<T> c(shape);
   Tensor<T> pre(shape.rows * shape.out);
-  kernels::cuda::linear_gelu(shape, c.x, c.weight, c.bias, pre, c.y, c.scratch, nullptr);
+  kernels::cuda::linear_gelu({.shape = shape, .x = c.x, .weight = c.weight, .bias = c.bias, .pre = pre, .y = c.y}, c.scratch,
+                             null_stream);
   const Reals expected = c.expected();
   return close(pre, expected, product_errors(shape.in), "pre") &&
          close(c.y, kernels::reference::gelu(expected), product_errors(shape.in), "gelu");
@@ -82,7 +83,15 @@ bool linear_residual_is_right(Rows rows, std::int64_t in, std::int64_t out, floa
   LinearCase<T> c(shape);
   const Reals residual = Tensor<T>::random(4, shape.rows * out);
   Tensor<T> r(residual);
-  kernels::cuda::linear_residual(shape, rows, c.x, c.weight, c.bias, dropout, r, same ? View(r) : View(c.y), c.scratch, nullptr);
+  kernels::cuda::linear_residual({.shape = shape,
+                                  .rows = rows,
+                                  .x = c.x,
+                                  .weight = c.weight,
+                                  .bias = c.bias,
+                                  .dropout = dropout,
+                                  .residual = r,
+                                  .y = same ? View(r) : View(c.y)},
+                                 c.scratch, null_stream);
   const Reals expected = kernels::reference::bias_residual(rows, out, c.expected(false), c.bias_values, dropout, residual);
   return close(same ? r : c.y, expected, product_errors(in) / (1 - static_cast<double>(rate)), "y with residual");
 }
@@ -101,17 +110,17 @@ inline Reals gelu_slopes(const Reals& x) {
 template <class T>
 bool input_gradient_is_right(LinearShape shape, bool through_gelu) {
   const auto [rows, in, out] = shape;
-  const Reals dy = Tensor<T>::random(1, rows * out), pre = Tensor<T>::random(3, rows * in);
-  const Reals weight = Tensor<T>::random(2, out * in, 1 / std::sqrt(static_cast<double>(out)));
-  Tensor<T> dy_(dy), weight_(weight), pre_(pre), dx(rows * in);
+  const Reals dy_values = Tensor<T>::random(1, rows * out), pre_values = Tensor<T>::random(3, rows * in);
+  const Reals weight_values = Tensor<T>::random(2, out * in, 1 / std::sqrt(static_cast<double>(out)));
+  Tensor<T> dy(dy_values), weight(weight_values), pre(pre_values), dx(rows * in);
   Scratch scratch(Gemm::input_gradient, shape);
-  Reals expected = kernels::reference::linear({rows, out, in}, dy, transposed(weight, out, in), {});
+  Reals expected = kernels::reference::linear({rows, out, in}, dy_values, transposed(weight_values, out, in), {});
   if (through_gelu) {
-    kernels::cuda::linear_input_gradient_gelu(shape, dy_, weight_, pre_, dx, scratch, nullptr);
-    const Reals slopes = gelu_slopes(pre);
+    kernels::cuda::linear_input_gradient_gelu(shape, dy, weight, pre, dx, scratch, null_stream);
+    const Reals slopes = gelu_slopes(pre_values);
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] *= slopes[i];
   } else {
-    kernels::cuda::linear_input_gradient(shape, dy_, weight_, dx, scratch, nullptr);
+    kernels::cuda::linear_input_gradient(shape, dy, weight, dx, scratch, null_stream);
   }
   return close(dx, expected, product_errors(out), through_gelu ? "dpre" : "dx");
 }
@@ -119,14 +128,14 @@ bool input_gradient_is_right(LinearShape shape, bool through_gelu) {
 /// gelu' of numbers far from 0: 0 or 1, or not a number
 template <class T>
 bool far_slopes_are_right() {
-  const Reals pre{12, -12, 1e3, -1e3, 6e4, -6e4, 1e13, -1e13, 1e30, -1e30, INFINITY, -INFINITY, std::nan("")};
-  const auto n = static_cast<std::int64_t>(pre.size());
-  Tensor<T> pre_(pre), dy(Reals(1, 1)), weight(Reals(pre.size(), 1)), dx(n);
-  kernels::cuda::linear_input_gradient_gelu({1, n, 1}, dy, weight, pre_, dx, {}, nullptr);
+  const Reals pre_values{12, -12, 1e3, -1e3, 6e4, -6e4, 1e13, -1e13, 1e30, -1e30, INFINITY, -INFINITY, std::nan("")};
+  const auto n = static_cast<std::int64_t>(pre_values.size());
+  Tensor<T> pre(pre_values), dy(Reals(1, 1)), weight(Reals(pre_values.size(), 1)), dx(n);
+  kernels::cuda::linear_input_gradient_gelu({1, n, 1}, dy, weight, pre, dx, {}, null_stream);
   const Reals slopes = dx.reals();
   for (std::size_t i = 0; i + 1 < slopes.size(); ++i)
-    if (!(std::abs(slopes[i] - (pre[i] > 0 ? 1 : 0)) < 1e-20)) {
-      ADD_FAILURE() << "gelu' of " << pre[i] << " is " << slopes[i];
+    if (!(std::abs(slopes[i] - (pre_values[i] > 0 ? 1 : 0)) < 1e-20)) {
+      ADD_FAILURE() << "gelu' of " << pre_values[i] << " is " << slopes[i];
       return false;
     }
   return std::isnan(slopes.back());
@@ -136,17 +145,18 @@ template <class T>
 bool weight_gradient_is_right(LinearShape shape, bool with_bias) {
   const auto [rows, in, out] = shape;
   const double size = 1 / std::sqrt(static_cast<double>(rows));
-  const Reals dy = Tensor<T>::random(1, rows * out, size), x = Tensor<T>::random(2, rows * in);
-  const Reals dweight = Tensor<float>::random(3, out * in), dbias = Tensor<float>::random(4, out);  // before
-  Tensor<T> dy_(dy), x_(x);
-  Tensor<float> dweight_(dweight), dbias_(dbias);
+  const Reals dy_values = Tensor<T>::random(1, rows * out, size), x_values = Tensor<T>::random(2, rows * in);
+  const Reals dweight_values = Tensor<float>::random(3, out * in), dbias_values = Tensor<float>::random(4, out);  // before
+  Tensor<T> dy(dy_values), x(x_values);
+  Tensor<float> dweight(dweight_values), dbias(dbias_values);
   Scratch scratch(Gemm::weight_gradient, shape);
-  kernels::cuda::linear_weight_gradient(shape, dy_, x_, dweight_, with_bias ? View(dbias_) : View{}, scratch, nullptr);
-  Reals expected = kernels::reference::linear({out, rows, in}, transposed(dy, rows, out), transposed(x, rows, in), {});
-  for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += dweight[i];
-  Reals sums = dbias;
-  for (std::size_t i = 0; i < dy.size() && with_bias; ++i) sums[i % sums.size()] += dy[i];
-  return close(dweight_, expected, product_errors(rows), "dweight") && close(dbias_, sums, product_errors(rows), "dbias");
+  kernels::cuda::linear_weight_gradient(shape, dy, x, dweight, with_bias ? View(dbias) : View{}, scratch, null_stream);
+  Reals expected =
+      kernels::reference::linear({out, rows, in}, transposed(dy_values, rows, out), transposed(x_values, rows, in), {});
+  for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += dweight_values[i];
+  Reals sums = dbias_values;
+  for (std::size_t i = 0; i < dy_values.size() && with_bias; ++i) sums[i % sums.size()] += dy_values[i];
+  return close(dweight, expected, product_errors(rows), "dweight") && close(dbias, sums, product_errors(rows), "dbias");
 }
 
 }  // namespace trireme::simt

@@ -34,7 +34,15 @@ TEST_P(SimtLayerNorm, LongRows) {
   EXPECT_TRUE(backward_is_right<bf16>(2, 20480 / part, true));
   EXPECT_TRUE(backward_is_right<bf16>(2, 25600 / part, true));
   EXPECT_TRUE(backward_is_right<float>(2, 20485 / part, false));
-  EXPECT_THROW(kernels::cuda::layer_norm(1, kernels::cuda::layer_norm_limit + 1, {}, {}, {}, {}, {}, {}, nullptr),
+  EXPECT_THROW(kernels::cuda::layer_norm({.rows = 1,
+                                          .hidden = kernels::cuda::layer_norm_limit + 1,
+                                          .x = {},
+                                          .gain = {},
+                                          .bias = {},
+                                          .y = {},
+                                          .mean = {},
+                                          .rstd = {}},
+                                         null_stream),
                std::invalid_argument);
 }
 
@@ -50,9 +58,32 @@ TEST_P(SimtLayerNorm, NoRows) {  // a GPU takes no grid without blocks
   Tensor<bf16> gain(Reals(8, 1));
   Tensor<float> dgain(Reals(8, 5)), dbias(Reals(8, 5));
   View none{nullptr, 0, kernels::DType::bf16}, no_floats{nullptr, 0, kernels::DType::fp32};
-  kernels::cuda::layer_norm(0, 8, none, gain, gain, none, no_floats, no_floats, nullptr);
-  kernels::cuda::residual_layer_norm({0, 3, 0}, 8, none, gain, {}, none, none, gain, gain, none, no_floats, no_floats, nullptr);
-  kernels::cuda::layer_norm_backward(0, 8, none, none, gain, no_floats, no_floats, {}, none, dgain, dbias, {}, nullptr);
+  kernels::cuda::layer_norm(
+      {.rows = 0, .hidden = 8, .x = none, .gain = gain, .bias = gain, .y = none, .mean = no_floats, .rstd = no_floats},
+      null_stream);
+  kernels::cuda::residual_layer_norm({.rows = {0, 3, 0},
+                                      .hidden = 8,
+                                      .x = none,
+                                      .linear_bias = gain,
+                                      .residual = none,
+                                      .sum = none,
+                                      .gain = gain,
+                                      .bias = gain,
+                                      .y = none,
+                                      .mean = no_floats,
+                                      .rstd = no_floats},
+                                     null_stream);
+  kernels::cuda::layer_norm_backward({.rows = 0,
+                                      .hidden = 8,
+                                      .dy = none,
+                                      .x = none,
+                                      .gain = gain,
+                                      .mean = no_floats,
+                                      .rstd = no_floats,
+                                      .dx = none,
+                                      .dgain = dgain,
+                                      .dbias = dbias},
+                                     {}, null_stream);
   EXPECT_EQ(counters().launches, 0u);
   EXPECT_EQ(dgain.reals(), Reals(8, 5));
 }
@@ -80,7 +111,17 @@ TEST_P(SimtLayerNorm, DeterministicWhateverTheOrder) {
     const Reals values = Tensor<float>::random(1, 40 * 33);
     Tensor<float> x(values), dy(values), gain(Reals(33, 1)), mean(Reals(40, 0.5)), rstd(Reals(40, 2)), dx(40 * 33),
         dgain(Reals(33)), dbias(Reals(33)), scratch(kernels::cuda::layer_norm_scratch(40, 33));
-    kernels::cuda::layer_norm_backward(40, 33, dy, x, gain, mean, rstd, {}, dx, dgain, dbias, scratch, nullptr);
+    kernels::cuda::layer_norm_backward({.rows = 40,
+                                        .hidden = 33,
+                                        .dy = dy,
+                                        .x = x,
+                                        .gain = gain,
+                                        .mean = mean,
+                                        .rstd = rstd,
+                                        .dx = dx,
+                                        .dgain = dgain,
+                                        .dbias = dbias},
+                                       scratch, null_stream);
     Reals all = dx.reals();
     for (const Reals& more : {dgain.reals(), dbias.reals()}) all.insert(all.end(), more.begin(), more.end());
     return all;
@@ -102,15 +143,38 @@ TEST(SimtLayerNormCost, BytesMoved) {
       y(rows * hidden), dx(rows * hidden);
   Tensor<float> mean(rows), rstd(rows), dgain(Reals(hidden, 0)), dbias(Reals(hidden, 0));
   Tensor<float> scratch(kernels::cuda::layer_norm_scratch(rows, hidden));
-  kernels::cuda::layer_norm(rows, hidden, x, gain, bias, y, mean, rstd, nullptr);
+  kernels::cuda::layer_norm(
+      {.rows = rows, .hidden = hidden, .x = x, .gain = gain, .bias = bias, .y = y, .mean = mean, .rstd = rstd}, null_stream);
   expect_moved(kernels::cost::layer_norm(rows, hidden, 2), "forward");
   EXPECT_EQ(x.requested().read, x.bytes());
   EXPECT_EQ(y.requested().written, y.bytes());
-  kernels::cuda::residual_layer_norm({rows, 1, 0}, hidden, x, bias, {0.1f, 1, 0}, residual, sum, gain, bias, y, mean, rstd,
-                                     nullptr);
+  kernels::cuda::residual_layer_norm({.rows = {rows, 1, 0},
+                                      .hidden = hidden,
+                                      .x = x,
+                                      .linear_bias = bias,
+                                      .dropout = {0.1f, 1, 0},
+                                      .residual = residual,
+                                      .sum = sum,
+                                      .gain = gain,
+                                      .bias = bias,
+                                      .y = y,
+                                      .mean = mean,
+                                      .rstd = rstd},
+                                     null_stream);
   expect_moved(kernels::cost::residual_layer_norm({rows, 1, 0}, hidden, 2), "with residual");
   EXPECT_EQ(residual.requested().read, residual.bytes());
-  kernels::cuda::layer_norm_backward(rows, hidden, dy, x, gain, mean, rstd, sum, dx, dgain, dbias, scratch, nullptr);
+  kernels::cuda::layer_norm_backward({.rows = rows,
+                                      .hidden = hidden,
+                                      .dy = dy,
+                                      .x = x,
+                                      .gain = gain,
+                                      .mean = mean,
+                                      .rstd = rstd,
+                                      .dresidual = sum,
+                                      .dx = dx,
+                                      .dgain = dgain,
+                                      .dbias = dbias},
+                                     scratch, null_stream);
   expect_moved(kernels::cost::layer_norm_backward(rows, hidden, 2), "backward");
   EXPECT_EQ(dy.requested().read, dy.bytes());
   options() = {};

@@ -27,14 +27,14 @@ TEST_P(SimtOptimizer, AdamWChangesNothingWhereTheStepIsSkipped) {
   const Reals values = Tensor<float>::random(1, 2051);
   Tensor<float> w(values), g(values), m(values), v(values), copy(values);
   Cells record(record_of(1, true));
-  kernels::cuda::adamw(adamw_step, record, w, g, m, v, copy, nullptr);
+  kernels::cuda::adamw(adamw_step, record, w, g, m, v, copy, null_stream);
   for (const Tensor<float>* tensor : {&w, &m, &v, &copy}) EXPECT_EQ(tensor->reals(), values);
 }
 
 TEST_P(SimtOptimizer, ClipFormsNormScaleAndDecision) {
   const auto clipped = [](double limit, const Reals& squares) {
     Cells in(squares), record({7, 0, 0, 0});
-    kernels::cuda::clip(limit, in, record, nullptr);
+    kernels::cuda::clip(limit, in, record, null_stream);
     return record.reals();
   };
   EXPECT_EQ(clipped(1, {9, 0, 16, 0}), (Reals{7, 5, 1 / (5 + 1e-6), 0}));
@@ -46,9 +46,9 @@ TEST_P(SimtOptimizer, ClipFormsNormScaleAndDecision) {
 
 TEST_P(SimtOptimizer, CellsAreAddedInTheirOrder) {
   Cells total({1e17, 2}), more({8, 3}), cells({1e17, 8, 8, -1e17}), result({-1});
-  kernels::cuda::add(total, more, nullptr);
+  kernels::cuda::add(total, more, null_stream);
   EXPECT_EQ(total.reals(), (Reals{1e17, 5}));
-  kernels::cuda::sum(cells, result, {}, nullptr);
+  kernels::cuda::sum(cells, result, {}, null_stream);
   EXPECT_EQ(result.reals(), Reals{0});
 }
 
@@ -59,7 +59,7 @@ TEST_P(SimtOptimizer, Add) {
       Tensor<float> y(before), x(added);
       Reals expected = before;
       for (std::size_t i = static_cast<std::size_t>(offset); i < expected.size(); ++i) expected[i] += added[i];
-      kernels::cuda::add(from(y, offset), from(x, offset), nullptr);
+      kernels::cuda::add(from(y, offset), from(x, offset), null_stream);
       EXPECT_TRUE(close(y, expected, 0, "y")) << n;
     }
 }
@@ -74,9 +74,9 @@ void both_ways() {
         expected[i] = real_of(rounded_to<T>(values[i]));
       Tensor<float> wide(values), back(untouched);
       Tensor<T> narrow(untouched);
-      kernels::cuda::cast(from(narrow, offset), from(wide, offset), nullptr);
+      kernels::cuda::cast(from(narrow, offset), from(wide, offset), null_stream);
       EXPECT_EQ(narrow.reals(), expected) << n;
-      kernels::cuda::cast(from(back, offset), from(narrow, offset), nullptr);
+      kernels::cuda::cast(from(back, offset), from(narrow, offset), null_stream);
       EXPECT_EQ(back.reals(), expected) << n;
     }
 }
@@ -93,8 +93,8 @@ TEST_P(SimtOptimizer, NothingAtAll) {
   View none{nullptr, 0, kernels::DType::fp32};
   const std::uint64_t before = counters().launches;
   Cells record(record_of(1));
-  kernels::cuda::adamw(adamw_step, record, none, none, none, none, {}, nullptr);
-  kernels::cuda::add(none, none, nullptr);
+  kernels::cuda::adamw(adamw_step, record, none, none, none, none, {}, null_stream);
+  kernels::cuda::add(none, none, null_stream);
   EXPECT_EQ(counters().launches, before);
   Tensor<float> x(1);
   EXPECT_TRUE(sum_is_right(kernels::cuda::sum, x, 1, 0, 0));
@@ -105,7 +105,7 @@ TEST_P(SimtOptimizer, DeterministicWhateverTheOrder) {
     Tensor<float> x(Tensor<float>::random(1, 40001));
     DeviceBuffer<double> scratch(static_cast<std::size_t>(kernels::cuda::sum_scratch(40001))), result(1);
     kernels::cuda::squared_norm(x, {result.data(), 1, kernels::DType::fp64},
-                                {scratch.data(), static_cast<std::int64_t>(scratch.size()), kernels::DType::fp64}, nullptr);
+                                {scratch.data(), static_cast<std::int64_t>(scratch.size()), kernels::DType::fp64}, null_stream);
     return result[0];
   };
   const double here = norm();
@@ -123,19 +123,19 @@ TEST(SimtOptimizerCost, BytesMoved) {
   DeviceBuffer<double> scratch(static_cast<std::size_t>(kernels::cuda::sum_scratch(n))), result(1);
   const View parts{scratch.data(), static_cast<std::int64_t>(scratch.size()), kernels::DType::fp64};
   Cells record(record_of(1));
-  kernels::cuda::adamw(adamw_step, record, w, g, m, v, copy, nullptr);
+  kernels::cuda::adamw(adamw_step, record, w, g, m, v, copy, null_stream);
   expect_moved(kernels::cost::adamw(n, 2), "adamw");
-  kernels::cuda::adamw(adamw_step, record, w, g, m, v, {}, nullptr);
+  kernels::cuda::adamw(adamw_step, record, w, g, m, v, {}, null_stream);
   expect_moved(kernels::cost::adamw(n), "adamw in fp32");
-  kernels::cuda::add(w, g, nullptr);
+  kernels::cuda::add(w, g, null_stream);
   expect_moved(kernels::cost::add(n), "add");
-  kernels::cuda::cast(copy, w, nullptr);
+  kernels::cuda::cast(copy, w, null_stream);
   expect_moved(kernels::cost::cast(n, 2), "cast");
-  kernels::cuda::squared_norm(w, {result.data(), 1, kernels::DType::fp64}, parts, nullptr);
+  kernels::cuda::squared_norm(w, {result.data(), 1, kernels::DType::fp64}, parts, null_stream);
   expect_moved(kernels::cost::squared_norm(n), "squared_norm");
-  kernels::cuda::sum(w, {result.data(), 1, kernels::DType::fp64}, parts, nullptr);
+  kernels::cuda::sum(w, {result.data(), 1, kernels::DType::fp64}, parts, null_stream);
   expect_moved(kernels::cost::sum(n), "sum");
-  kernels::cuda::non_finite_count(w, {result.data(), 1, kernels::DType::fp64}, parts, nullptr);
+  kernels::cuda::non_finite_count(w, {result.data(), 1, kernels::DType::fp64}, parts, null_stream);
   expect_moved(kernels::cost::non_finite_count(n), "non_finite_count");
   options() = {};
 }

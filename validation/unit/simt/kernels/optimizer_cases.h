@@ -65,22 +65,22 @@ bool adamw_is_right(std::int64_t n, std::int64_t offset, bool with_copy = true) 
   Tensor<T> copy(zero);
   Cells record(record_of(adamw_scale));
   kernels::cuda::adamw(adamw_step, record, from(w, offset), from(g, offset), from(m, offset), from(v, offset),
-                       with_copy ? from(copy, offset) : View{}, nullptr);
+                       with_copy ? from(copy, offset) : View{}, null_stream);
   const auto tail = [&](const Reals& all) { return Reals(all.begin() + offset, all.end()); };
-  Reals w_ = tail(weight), m_ = tail(first), v_ = tail(second);
-  adamw_in_double(adamw_step, w_, tail(gradient), m_, v_);
+  Reals exact_weight = tail(weight), exact_first = tail(first), exact_second = tail(second);
+  adamw_in_double(adamw_step, exact_weight, tail(gradient), exact_first, exact_second);
   const Reals rounded = Tensor<T>(with_copy ? after(zero, offset, tail(w.reals())) : zero).reals();
-  return close(w, after(weight, offset, w_), adamw_errors, "weight") &&
-         close(m, after(first, offset, m_), adamw_errors, "first moment") &&
-         close(v, after(second, offset, v_), adamw_errors, "second moment") && copy.reals() == rounded;
+  return close(w, after(weight, offset, exact_weight), adamw_errors, "weight") &&
+         close(m, after(first, offset, exact_first), adamw_errors, "first moment") &&
+         close(v, after(second, offset, exact_second), adamw_errors, "second moment") && copy.reals() == rounded;
 }
 
-inline bool sum_is_right(void (*of)(View, View, View, kernels::cuda::Stream), Tensor<float>& x, std::int64_t offset,
+inline bool sum_is_right(void (*of)(View, View, View, const kernels::cuda::Target&), Tensor<float>& x, std::int64_t offset,
                          double expected, double tolerance) {
   const View view = from(x, offset);
   DeviceBuffer<double> scratch(static_cast<std::size_t>(kernels::cuda::sum_scratch(view.count))), result(1);
   of(view, {result.data(), 1, kernels::DType::fp64},
-     {scratch.data(), static_cast<std::int64_t>(scratch.size()), kernels::DType::fp64}, nullptr);
+     {scratch.data(), static_cast<std::int64_t>(scratch.size()), kernels::DType::fp64}, null_stream);
   return std::abs(result[0] - expected) <= tolerance;
 }
 

@@ -35,7 +35,7 @@ TEST(SimtPipelineSm90Cost, BytesFlopsAndBanks) {
   counters() = {};
   const LinearShape shape{256, 128, 256};
   Tensor<bf16> x(Tensor<bf16>::random(1, 256 * 128)), weight(Tensor<bf16>::random(2, 256 * 128)), y(256 * 256);
-  kernels::cuda::linear_pipelined(shape, x, weight, y, 3, nullptr);
+  kernels::cuda::linear_pipelined(shape, x, weight, y, {nullptr, 90, 3});
   EXPECT_EQ(counters().moved_read, 2u * 256 * 128 * 2) << "x and the weight, each byte once";
   EXPECT_EQ(counters().moved_written, 256u * 256 * 2);
   EXPECT_EQ(x.requested().read, 2 * x.bytes()) << "once for each of the two tiles of columns";

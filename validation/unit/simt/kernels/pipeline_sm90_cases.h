@@ -10,13 +10,13 @@ namespace trireme::simt {
 using kernels::LinearShape;
 
 /// Sums of `in` products, each rounded to fp32; the terms are of the size of the result times sqrt(in) at most.
-inline bool pipelined_is_right(LinearShape shape, int blocks) {
+inline bool pipelined_is_right(LinearShape shape, int multiprocessors) {
   const auto [rows, in, out] = shape;
-  const Reals x = Tensor<bf16>::random(1, rows * in);
-  const Reals weight = Tensor<bf16>::random(2, out * in, 1 / std::sqrt(static_cast<double>(in)));
-  Tensor<bf16> x_(x), weight_(weight), y(rows * out);
-  kernels::cuda::linear_pipelined(shape, x_, weight_, y, blocks, nullptr);
-  return close(y, kernels::reference::linear(shape, x, weight, {}), 8 + 2 * static_cast<double>(in), "y");
+  const Reals x_values = Tensor<bf16>::random(1, rows * in);
+  const Reals weight_values = Tensor<bf16>::random(2, out * in, 1 / std::sqrt(static_cast<double>(in)));
+  Tensor<bf16> x(x_values), weight(weight_values), y(rows * out);
+  kernels::cuda::linear_pipelined(shape, x, weight, y, {nullptr, 90, multiprocessors});
+  return close(y, kernels::reference::linear(shape, x_values, weight_values, {}), 8 + 2 * static_cast<double>(in), "y");
 }
 
 }  // namespace trireme::simt

@@ -46,13 +46,15 @@ TEST(SimtResidualCost, BytesMoved) {
   constexpr std::int64_t hidden = 256, n = rows.count();
   Tensor<bf16> x(Tensor<bf16>::random(1, n * hidden)), residual(n * hidden), bias(Reals(hidden, 0)), y(n * hidden);
   Tensor<float> dbias(Reals(hidden, 0)), scratch(kernels::cuda::bias_residual_scratch(rows, hidden));
-  kernels::cuda::bias_residual(rows, hidden, x, bias, dropout, residual, y, nullptr);
+  kernels::cuda::bias_residual(
+      {.rows = rows, .hidden = hidden, .x = x, .bias = bias, .dropout = dropout, .residual = residual, .y = y}, null_stream);
   expect_moved(kernels::cost::bias_residual(rows, hidden, 2), "bias_residual");
-  kernels::cuda::dropout(rows, hidden, x, dropout, y, nullptr);
+  kernels::cuda::dropout(rows, hidden, x, dropout, y, null_stream);
   expect_moved(kernels::cost::dropout(rows, hidden, 2), "dropout");
-  kernels::cuda::dropout(rows, hidden, x, {}, x, nullptr);
+  kernels::cuda::dropout(rows, hidden, x, {}, x, null_stream);
   EXPECT_EQ(counters().launches, 0u);
-  kernels::cuda::bias_residual_backward(rows, hidden, x, dropout, y, dbias, scratch, nullptr);
+  kernels::cuda::bias_residual_backward({.rows = rows, .hidden = hidden, .dy = x, .dropout = dropout, .dx = y, .dbias = dbias},
+                                        scratch, null_stream);
   expect_moved(kernels::cost::bias_residual_backward(rows, hidden, 2), "backward");
   options() = {};
 }

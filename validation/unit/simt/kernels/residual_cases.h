@@ -16,33 +16,35 @@ constexpr double residual_errors = 8;  // roundings of fp32: two additions, a mu
 /// y is the memory of x, as the model has it
 template <class T>
 bool bias_residual_is_right(Rows rows, std::int64_t hidden, Dropout dropout) {
-  const Reals x = Tensor<T>::random(1, rows.count() * hidden), bias = Tensor<T>::random(2, hidden);
-  const Reals residual = Tensor<T>::random(3, rows.count() * hidden);
-  Tensor<T> y(x), bias_(bias), residual_(residual);
-  kernels::cuda::bias_residual(rows, hidden, y, bias_, dropout, residual_, y, nullptr);
-  return close(y, reference::bias_residual(rows, hidden, x, bias, dropout, residual), residual_errors, "y");
+  const Reals x = Tensor<T>::random(1, rows.count() * hidden), bias_values = Tensor<T>::random(2, hidden);
+  const Reals residual_values = Tensor<T>::random(3, rows.count() * hidden);
+  Tensor<T> y(x), bias(bias_values), residual(residual_values);
+  kernels::cuda::bias_residual(
+      {.rows = rows, .hidden = hidden, .x = y, .bias = bias, .dropout = dropout, .residual = residual, .y = y}, null_stream);
+  return close(y, reference::bias_residual(rows, hidden, x, bias_values, dropout, residual_values), residual_errors, "y");
 }
 
 template <class T>
 bool dropout_is_right(Rows rows, std::int64_t hidden, Dropout dropout) {
-  const Reals x = Tensor<T>::random(1, rows.count() * hidden);
-  Tensor<T> x_(x), y(rows.count() * hidden);
-  kernels::cuda::dropout(rows, hidden, x_, dropout, y, nullptr);
-  const Reals expected = reference::dropout(rows, hidden, x, dropout);
-  kernels::cuda::dropout(rows, hidden, x_, dropout, x_, nullptr);
-  return close(y, expected, residual_errors, "y") && close(x_, expected, residual_errors, "in place");
+  const Reals x_values = Tensor<T>::random(1, rows.count() * hidden);
+  Tensor<T> x(x_values), y(rows.count() * hidden);
+  kernels::cuda::dropout(rows, hidden, x, dropout, y, null_stream);
+  const Reals expected = reference::dropout(rows, hidden, x_values, dropout);
+  kernels::cuda::dropout(rows, hidden, x, dropout, x, null_stream);
+  return close(y, expected, residual_errors, "y") && close(x, expected, residual_errors, "in place");
 }
 
 /// Sums of n terms of the size of dy: at most n roundings of their sum's size
 template <class T>
 bool bias_residual_backward_is_right(Rows rows, std::int64_t hidden, Dropout dropout, bool in_place) {
   const std::int64_t n = rows.count();
-  const Reals dy = Tensor<T>::random(1, n * hidden), before = Tensor<float>::random(2, hidden);
-  Tensor<T> dy_(dy), dx(n * hidden);
+  const Reals dy_values = Tensor<T>::random(1, n * hidden), before = Tensor<float>::random(2, hidden);
+  Tensor<T> dy(dy_values), dx(n * hidden);
   Tensor<float> dbias(before), scratch(kernels::cuda::bias_residual_scratch(rows, hidden));
-  Tensor<T>& to = in_place ? dy_ : dx;
-  kernels::cuda::bias_residual_backward(rows, hidden, dy_, dropout, to, dbias, scratch, nullptr);
-  const Reals expected = reference::dropout(rows, hidden, dy, dropout);
+  Tensor<T>& to = in_place ? dy : dx;
+  kernels::cuda::bias_residual_backward({.rows = rows, .hidden = hidden, .dy = dy, .dropout = dropout, .dx = to, .dbias = dbias},
+                                        scratch, null_stream);
+  const Reals expected = reference::dropout(rows, hidden, dy_values, dropout);
   Reals sums = before;
   for (std::size_t i = 0; i < expected.size(); ++i) sums[i % before.size()] += expected[i];
   return close(to, expected, residual_errors, "dx") && close(dbias, sums, residual_errors + static_cast<double>(n), "dbias");

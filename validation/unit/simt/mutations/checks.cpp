@@ -1,0 +1,61 @@
+#include "validation/unit/simt/kernels/attention_backward_cases.h"
+#include "validation/unit/simt/kernels/attention_cases.h"
+#include "validation/unit/simt/kernels/cross_entropy_cases.h"
+#include "validation/unit/simt/kernels/embedding_cases.h"
+#include "validation/unit/simt/kernels/gemm_cases.h"
+#include "validation/unit/simt/kernels/layer_norm_cases.h"
+#include "validation/unit/simt/kernels/optimizer_cases.h"
+#include "validation/unit/simt/kernels/pipeline_sm90_cases.h"
+#include "validation/unit/simt/kernels/residual_cases.h"
+#include "validation/unit/simt/mutations/mutations.h"
+
+namespace trireme::simt::checks {
+
+bool layer_norm() {
+  const Reals constant = Tensor<float>(Reals(264, 12345.678)).reals();
+  return forward_is_right<float>(2, 33) && forward_is_right<float>(1, 264, constant) && forward_is_right<bf16>(3, 1024) &&
+         residual_is_right<bf16>({3, 2, 1}, 264, 0.2f) && backward_is_right<bf16>(50, 520, true) &&
+         backward_is_right<bf16>(1, 20488, false);
+}
+
+bool residual() {
+  const Dropout dropout{0.2f, 1, 0};
+  return bias_residual_is_right<bf16>({3, 2, 1}, 72, dropout) && bias_residual_is_right<float>({2, 2, 1}, 33, dropout) &&
+         bias_residual_backward_is_right<bf16>({65, 2, 0}, 24, dropout, true);
+}
+
+bool gemm() {
+  return linear_gelu_is_right<bf16>({70, 200, 72}) && linear_is_right<fp16>({9, 35, 21}, true) &&
+         linear_is_right<bf16>({5, 520, 12}, true) && linear_residual_is_right<bf16>({4, 3, 2}, 24, 36, 0.3f, true) &&
+         input_gradient_is_right<bf16>({20, 24, 40}, true) && weight_gradient_is_right<bf16>({520, 136, 24}, true) &&
+         weight_gradient_is_right<bf16>({40, 136, 24}, true) && linear_is_right<float>({9, 35, 21}, true) &&
+         linear_is_right<bf16>({2100, 8, 8}, true) && far_slopes_are_right<float>();
+}
+
+bool attention() { return attention_is_right<bf16>({{150, 1, 0}, 1, 64, 1}, 0.1f); }
+bool attention_fp32() { return attention_is_right<float>({{70, 1, 0}, 1, 8, 1}, 0.1f); }
+bool attention_backward() {
+  return attention_backward_is_right<bf16>({{70, 1, 0}, 1, 64, 1}, 0.2f) &&
+         attention_backward_is_right<float>({{35, 1, 0}, 1, 9, 0}, 0);
+}
+
+bool cross_entropy() {
+  const Slices slices{{0, 300, 304}, {300, 33, 40}};
+  Reals logits = random_logits<bf16>(slices, 3, 1, -9);
+  logits[299] = -2;  // the largest, in another warp than the first one
+  return losses_are_right<bf16>(slices, logits, {0, 310, 302}) &&
+         losses_are_right<float>({{0, 7, 9}}, random_logits<float>({{0, 7, 9}}, 2), {6, 0});
+}
+
+bool optimizer() { return adamw_is_right<bf16>(1030, 0) && adamw_is_right<fp16>(21, 1) && sums_are_right(2051, 0); }
+
+bool embedding() {
+  const kernels::VocabularyRange range{10, 5, 8};
+  return embedded_is_right<bf16>({3, 4, 1}, 24, range, true, {}) &&
+         embedding_backward_is_right<bf16>({40, 4, 0}, 24, range, tokens_around(range, 160), true);
+}
+
+// Two tiles a block, so that stages, parities and the result's memory are used again.
+bool pipeline() { return pipelined_is_right({150, 136, 136}, 2); }
+
+}  // namespace trireme::simt::checks
