@@ -23,26 +23,8 @@ TEST_P(SimtOptimizer, AdamWBf16) { every_size<bf16>(); }
 TEST_P(SimtOptimizer, AdamWFp16) { every_size<fp16>(); }
 TEST_P(SimtOptimizer, AdamWFp32) { every_size<float>(); }
 
-TEST_P(SimtOptimizer, AdamWChangesNothingWhereTheStepIsSkipped) {
-  const Reals values = Tensor<float>::random(1, 2051);
-  Tensor<float> w(values), g(values), m(values), v(values), copy(values);
-  Cells record(record_of(1, true));
-  kernels::cuda::adamw(adamw_step, record, w, g, m, v, copy, null_stream);
-  for (const Tensor<float>* tensor : {&w, &m, &v, &copy}) EXPECT_EQ(tensor->reals(), values);
-}
-
-TEST_P(SimtOptimizer, ClipFormsNormScaleAndDecision) {
-  const auto clipped = [](double limit, const Reals& squares) {
-    Cells in(squares), record({7, 0, 0, 0});
-    kernels::cuda::clip(limit, in, record, null_stream);
-    return record.reals();
-  };
-  EXPECT_EQ(clipped(1, {9, 0, 16, 0}), (Reals{7, 5, 1 / (5 + 1e-6), 0}));
-  EXPECT_EQ(clipped(10, {9, 0, 16, 0}), (Reals{7, 5, 1, 0}));
-  EXPECT_EQ(clipped(0, {9, 0, 16, 0}), (Reals{7, 5, 1, 0}));
-  EXPECT_EQ(clipped(0, {1e17, 8, 8, 8, 8})[1], std::sqrt(1e17)) << "in their order each 8 is lost";
-  for (const double bad : {std::nan(""), HUGE_VAL}) EXPECT_EQ(clipped(1, {1, bad, 1})[3], 1) << bad;
-}
+TEST_P(SimtOptimizer, AdamWChangesNothingWhereTheStepIsSkipped) { EXPECT_TRUE(skipped_step_changes_nothing(2051)); }
+TEST_P(SimtOptimizer, ClipFormsNormScaleAndDecision) { EXPECT_TRUE(clip_is_right()); }
 
 TEST_P(SimtOptimizer, CellsAreAddedInTheirOrder) {
   Cells total({1e17, 2}), more({8, 3}), cells({1e17, 8, 8, -1e17}), result({-1});

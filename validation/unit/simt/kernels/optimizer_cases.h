@@ -75,6 +75,29 @@ bool adamw_is_right(std::int64_t n, std::int64_t offset, bool with_copy = true) 
          close(v, after(second, offset, exact_second), adamw_errors, "second moment") && copy.reals() == rounded;
 }
 
+inline bool skipped_step_changes_nothing(std::int64_t n) {
+  const Reals values = Tensor<float>::random(1, n);
+  Tensor<float> w(values), g(values), m(values), v(values), copy(values);
+  Cells record(record_of(1, true));
+  kernels::cuda::adamw(adamw_step, record, w, g, m, v, copy, null_stream);
+  return w.reals() == values && m.reals() == values && v.reals() == values && copy.reals() == values;
+}
+
+/// The cells after a clip of a record with loss 7
+inline Reals clipped(double limit, const Reals& squares) {
+  Cells in(squares), record({7, 0, 0, 0});
+  kernels::cuda::clip(limit, in, record, null_stream);
+  return record.reals();
+}
+
+/// Exact. In their order each 8 behind 1e17 is lost, and does not count.
+inline bool clip_is_right() {
+  const double infinity = HUGE_VAL, nan = std::nan("");
+  return clipped(1, {9, 0, 16, 0}) == Reals{7, 5, 1 / (5 + 1e-6), 0} && clipped(10, {9, 0, 16, 0}) == Reals{7, 5, 1, 0} &&
+         clipped(0, {9, 0, 16, 0}) == Reals{7, 5, 1, 0} && clipped(0, {1e17, 8, 8, 8, 8})[1] == std::sqrt(1e17) &&
+         clipped(1, {1, infinity, 1})[3] == 1 && clipped(1, {1, nan, 1})[3] == 1;
+}
+
 inline bool sum_is_right(void (*of)(View, View, View, const kernels::cuda::Target&), Tensor<float>& x, std::int64_t offset,
                          double expected, double tolerance) {
   const View view = from(x, offset);
