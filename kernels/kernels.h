@@ -63,6 +63,7 @@ struct StepRecord {
   double scale = 0;    // of the gradient in the update
   double skipped = 0;  // 1: the norm is not finite, and nothing was updated
 
+  static constexpr DType type = DType::fp64;  // of a cell
   enum Cell : std::int64_t { loss_cell, norm_cell, scale_cell, skipped_cell, cells };
 };
 static_assert(sizeof(StepRecord) == StepRecord::cells * sizeof(double));

@@ -105,22 +105,22 @@ void CheckpointWriter::save(std::int64_t step) {
 }
 
 /// Where the stored rows of weights and moments are copied to; null where they are written from the live buffers.
-float* CheckpointWriter::memory_for_copies() {
+spec::HostWeight* CheckpointWriter::memory_for_copies() {
   if (snapshot_) return snapshot_.fp32();
   if (device_.is_host()) return nullptr;
-  copies_.emplace(device_, 3 * stored_elements(rows_) * bytes_of(kernels::DType::fp32));
-  return static_cast<float*>(copies_->data());
+  copies_.emplace(device_, stored_elements(rows_) * spec::stored_bytes());
+  return static_cast<spec::HostWeight*>(copies_->data());
 }
 
 /// Of the live buffers, or of copies, where the stored rows of all three follow each other.
 std::vector<store::TensorPart> CheckpointWriter::take_parts() {
   std::vector<store::TensorPart> parts;
-  float* copy = memory_for_copies();
+  spec::HostWeight* copy = memory_for_copies();
   const auto take = [&](Quantity quantity, View buffer) {
     for (const spec::LocalParameter* row : rows_) {
       const std::int64_t elements = row->slice.elements();
       const View live = buffer.slice(row->offset, elements);
-      float* values = copy ? copy : live.fp32();
+      spec::HostWeight* values = copy ? copy : live.fp32();
       if (copy) {
         device_.download(copy, live);
         copy += base::aligned_count(live.type, elements);

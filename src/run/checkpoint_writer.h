@@ -10,6 +10,7 @@
 
 #include "grid/grid.h"
 #include "kernels/device.h"
+#include "spec/state.h"
 #include "store/shard.h"
 #include "train/state.h"
 
@@ -53,7 +54,7 @@ class CheckpointWriter {
  private:
   enum class Phase { idle, writing, publishing };
   std::vector<store::TensorPart> take_parts();
-  float* memory_for_copies();
+  spec::HostWeight* memory_for_copies();
   void start_writing();
   void start_publishing();
   void agree(const std::function<void()>& work);

@@ -4,14 +4,14 @@
 
 namespace trireme::train {
 
-using kernels::DType;
+using kernels::StepRecord;
 
 Loss::Loss(Replica& replica)
     : replica_(replica),
-      arena_(replica.device(), "loss", bytes_of(DType::fp64) * replica.grid().shape().data + 3 * base::buffer_alignment),
-      microbatch_(arena_.take(DType::fp64, 1)),
-      sum_(arena_.take(DType::fp64, 1)),
-      slots_(arena_.take(DType::fp64, replica.grid().shape().data)) {
+      arena_(replica.device(), "loss", bytes_of(StepRecord::type) * replica.grid().shape().data + 3 * base::buffer_alignment),
+      microbatch_(arena_.take(StepRecord::type, 1)),
+      sum_(arena_.take(StepRecord::type, 1)),
+      slots_(arena_.take(StepRecord::type, replica.grid().shape().data)) {
   arena_.seal();
 }
 

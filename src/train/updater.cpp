@@ -1,12 +1,12 @@
 #include "train/updater.h"
 
 #include "base/alignment.h"
-
 #include "train/arena.h"
 
 namespace trireme::train {
 namespace {
 
+using kernels::StepRecord;
 using kernels::View;
 using spec::MemoryClass;
 using spec::State;
@@ -24,7 +24,7 @@ model::StageParameters gradient_views(const spec::LocalTable& table, View gradie
 
 /// Of a step's record and what its norm is formed from, with what alignment adds.
 std::int64_t bytes_of_record(Replica& replica) {
-  return bytes_of(DType::fp64) * GradientNorm::slots(replica) + 2 * base::buffer_alignment;
+  return bytes_of(StepRecord::type) * GradientNorm::slots(replica) + 2 * base::buffer_alignment;
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ Updater::Updater(const config::Config& config, const layout::Layout& layout, Rep
       record_arena_(replica.device(), "record", bytes_of_record(replica)),
       gradient_(gradient_arena_.take(type_of(State::gradient), replica.table().elements)),
       output_gradient_(take_output_gradient(layout, replica.table(), gradient_arena_)),
-      record_(record_arena_.take(DType::fp64, kernels::StepRecord::cells)),
+      record_(record_arena_.take(StepRecord::type, StepRecord::cells)),
       views_(gradient_views(replica.table(), gradient_, output_gradient_, static_cast<int>(config.model.layers))),
       reducer_(replica.table(), gradient_, output_gradient_, replica.kernels(), replica.grid()),
       norm_(replica, record_arena_),
