@@ -50,7 +50,8 @@ std::int32_t* View::int32() const { return typed<std::int32_t>(*this, DType::int
 std::int64_t* View::int64() const { return typed<std::int64_t>(*this, DType::int64); }
 
 Arena::~Arena() {
-  for (const Block& block : blocks_) device_.release(block.memory, block.size);
+  for (const Block& block : blocks_)
+    memory_ == Memory::device ? device_.release(block.memory, block.size) : device_.release_pinned(block.memory, block.size);
 }
 
 View Arena::take(DType type, std::int64_t count) {
@@ -58,7 +59,8 @@ View Arena::take(DType type, std::int64_t count) {
   const std::int64_t bytes = base::aligned_bytes(type, count);
   if (blocks_.empty() || blocks_.back().size - blocks_.back().used < bytes) {
     const std::int64_t size = std::max(bytes, blocks_.empty() && expected_ > 0 ? expected_ : block_bytes);
-    blocks_.push_back({static_cast<std::byte*>(device_.allocate(size)), size, 0});
+    void* memory = memory_ == Memory::device ? device_.allocate(size) : device_.allocate_pinned(size);
+    blocks_.push_back({static_cast<std::byte*>(memory), size, 0});
   }
   Block& block = blocks_.back();
   const View taken{block.memory + block.used, count, type};

@@ -52,9 +52,21 @@ struct VocabularyRange {
 
 struct AdamW {
   float learning_rate, beta1, beta2, epsilon, weight_decay;
-  float gradient_scale;            // clip factor times unscaling
   float correction1, correction2;  // 1 - beta1^k, 1 - beta2^k at step k >= 1
 };
+
+/// What the update of a step follows from and what the host is told of it. Formed in device memory, as fp64 [4] in this order;
+/// the host downloads it whole.
+struct StepRecord {
+  double loss = 0;     // sum over the targets of the global batch, nats
+  double norm = 0;     // of the gradient, before clipping
+  double scale = 0;    // of the gradient in the update
+  double skipped = 0;  // 1: the norm is not finite, and nothing was updated
+
+  static constexpr DType type = DType::fp64;  // of a cell
+  enum Cell : std::int64_t { loss_cell, norm_cell, scale_cell, skipped_cell, cells };
+};
+static_assert(sizeof(StepRecord) == StepRecord::cells * sizeof(double));
 
 class Kernels {
  public:
@@ -193,16 +205,23 @@ class Kernels {
   /// logits := scale (exp / sum - [target]), the gradient of scale * sum of losses; losses = log(sum) - target_logit
   virtual void cross_entropy_gradient(const CrossEntropyGradient& op) = 0;
 
-  // ---- optimizer and reductions
-  /// Decoupled weight decay (Loshchilov and Hutter, 2019), epsilon outside the root; g = gradient_scale * gradient.
-  virtual void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment) = 0;
-  /// y += x, fp32
+  // ---- optimizer and reductions; results stay in device memory, fp64
+  /// squares [any number], added in their order: record's norm := the root of their sum, scale := min(1, clip / (norm + 1e-6)) or
+  /// 1 where clip is 0, skipped := whether the norm is not finite. Its loss stays.
+  virtual void clip(double clip, View squares, View record) = 0;
+  /// Decoupled weight decay (Loshchilov and Hutter, 2019), epsilon outside the root; g = record's scale * gradient. `copy`, of
+  /// any compute type, becomes the new weights, rounded; none: not written. Where the record says skipped nothing changes.
+  virtual void adamw(AdamW step, View record, View weight, View gradient, View first_moment, View second_moment, View copy) = 0;
+  /// to := from, rounded to nearest; fp32 to bf16 or fp16, or back
+  virtual void cast(View to, View from) = 0;
+  /// y += x, both fp32 or both fp64
   virtual void add(View y, View x) = 0;
-  /// Sum of squares in double, independent of the number of threads
-  virtual double squared_norm(View x) = 0;
-  /// Sum in double, in an order that follows from the number of elements alone
-  virtual double sum(View x) = 0;
-  /// How many elements are infinite or not a number
+  /// out [1] := sum of squares of x, fp32, independent of the number of threads
+  virtual void squared_norm(View x, View out) = 0;
+  /// out [1] := sum of x. Of fp32 in an order that follows from the number of elements alone; of fp64, a few cells, in their
+  /// order.
+  virtual void sum(View x, View out) = 0;
+  /// How many elements are infinite or not a number. Waits for the device.
   virtual std::int64_t non_finite_count(View x) = 0;
 };
 

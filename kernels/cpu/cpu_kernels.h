@@ -19,6 +19,11 @@ inline const std::int32_t* indices(const View& v, std::int64_t count) {
   return v.int32();
 }
 
+inline double* cells(const View& v, std::int64_t count) {
+  if (v.count < count) throw std::logic_error(fmt::format("a view of {} cells where {} are needed", v.count, count));
+  return v.fp64();
+}
+
 constexpr std::int64_t query_tile = 64;  // queries that attention works on at once
 /// Length of a row of scores for n keys: rows are worked on without a remainder, which costs more than a vector.
 constexpr std::int64_t whole_vectors(std::int64_t n) { return (n + 31) / 32 * 32; }
@@ -68,10 +73,12 @@ class CpuKernels final : public Kernels {
   void cross_entropy_sums(const CrossEntropySums& op) override;
   void cross_entropy_gradient(const CrossEntropyGradient& op) override;
 
-  void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment) override;
+  void clip(double clip, View squares, View record) override;
+  void adamw(AdamW step, View record, View weight, View gradient, View first_moment, View second_moment, View copy) override;
+  void cast(View to, View from) override;
   void add(View y, View x) override;
-  double squared_norm(View x) override;
-  double sum(View x) override;
+  void squared_norm(View x, View out) override;
+  void sum(View x, View out) override;
   std::int64_t non_finite_count(View x) override;
 
  private:

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "kernels/device.h"
 
@@ -16,6 +17,17 @@ namespace {
 
 constexpr std::size_t huge_page = 1LL << 21;  // bytes
 constexpr std::size_t cache_line = 64;
+
+/// All work given is done, so the moment is now.
+class CpuEvent final : public Event {
+ public:
+  void record() override { at_ = base::now(); }
+  bool done() const override { return true; }
+  double seconds_since(const Event& earlier) const override { return at_ - static_cast<const CpuEvent&>(earlier).at_; }
+
+ private:
+  double at_ = 0;  // seconds, on the clock of base::now()
+};
 
 class CpuDevice final : public Device {
  public:
@@ -30,6 +42,9 @@ class CpuDevice final : public Device {
     return memory;
   }
   void release(void* memory, std::int64_t) noexcept override { std::free(memory); }
+  void* allocate_pinned(std::int64_t bytes) override { return allocate(bytes); }
+  void release_pinned(void* memory, std::int64_t bytes) noexcept override { release(memory, bytes); }
+  bool is_host() const override { return true; }
   void zero(View v) override {
     if (v.count > 0) std::memset(v.data, 0, static_cast<std::size_t>(v.bytes()));
   }
@@ -42,10 +57,13 @@ class CpuDevice final : public Device {
   void upload(View to, const void* host) override {
     if (to.count > 0) std::memmove(to.data, host, static_cast<std::size_t>(to.bytes()));
   }
+  void upload_later(View to, const void* pinned) override { upload(to, pinned); }
   void download(void* host, View from) override {
     if (from.count > 0) std::memmove(host, from.data, static_cast<std::size_t>(from.bytes()));
   }
   void synchronize() override {}
+  std::unique_ptr<Event> make_event() override { return std::make_unique<CpuEvent>(); }
+  void order_after(const Event&) override {}
   std::string name() const override { return "cpu"; }
 };
 

@@ -73,13 +73,21 @@ class CudaKernels final : public Kernels {
   void cross_entropy_sums(const CrossEntropySums& op) override { cuda::cross_entropy_sums(op, target_); }
   void cross_entropy_gradient(const CrossEntropyGradient& op) override { cuda::cross_entropy_gradient(op, target_); }
 
-  void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment) override {
-    cuda::adamw(step, weight, gradient, first_moment, second_moment, {}, target_);
+  void clip(double clip, View squares, View record) override { cuda::clip(clip, squares, record, target_); }
+  void adamw(AdamW step, View record, View weight, View gradient, View first_moment, View second_moment, View copy) override {
+    cuda::adamw(step, record, weight, gradient, first_moment, second_moment, copy, target_);
   }
+  void cast(View to, View from) override { cuda::cast(to, from, target_); }
   void add(View y, View x) override { cuda::add(y, x, target_); }
-  double squared_norm(View x) override { return reduce(cuda::squared_norm, x); }
-  double sum(View x) override { return reduce(cuda::sum, x); }
-  std::int64_t non_finite_count(View x) override { return static_cast<std::int64_t>(reduce(cuda::non_finite_count, x)); }
+  void squared_norm(View x, View out) override { cuda::squared_norm(x, out, take(DType::fp64, sum_scratch(x.count)), target_); }
+  void sum(View x, View out) override { cuda::sum(x, out, take(DType::fp64, sum_scratch(x.count)), target_); }
+  std::int64_t non_finite_count(View x) override {
+    const View memory = take(DType::fp64, 1 + sum_scratch(x.count)), result = memory.slice(0, 1);
+    cuda::non_finite_count(x, result, memory.slice(1, memory.count - 1), target_);
+    double count = 0;
+    device_.download(&count, result);
+    return static_cast<std::int64_t>(count);
+  }
 
  private:
   View take(DType type, std::int64_t count) const {
@@ -89,14 +97,6 @@ class CudaKernels final : public Kernels {
     return {scratch_.data, count, type};
   }
   View floats(std::int64_t count) const { return count > 0 ? take(DType::fp32, count) : View{}; }
-
-  double reduce(void (*launch)(View, View, View, const Target&), View x) const {
-    const View memory = take(DType::fp64, 1 + sum_scratch(x.count)), result = memory.slice(0, 1);
-    launch(x, result, memory.slice(1, memory.count - 1), target_);
-    double value = 0;
-    device_.download(&value, result);
-    return value;
-  }
 
   Device& device_;
   Target target_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <stdexcept>
 
 #include "base/error.h"
@@ -13,6 +14,31 @@ namespace {
 void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) base::fail("GPU: {}: {}", what, cudaGetErrorString(status));
 }
+
+class GpuEvent final : public Event {
+ public:
+  explicit GpuEvent(cudaStream_t stream) : stream_(stream) { check(cudaEventCreateWithFlags(&event_, 0), "making an event"); }
+  ~GpuEvent() override { cudaEventDestroy(event_); }
+  GpuEvent(const GpuEvent&) = delete;
+  GpuEvent& operator=(const GpuEvent&) = delete;
+
+  void record() override { check(cudaEventRecord(event_, stream_), "recording an event"); }
+  bool done() const override {
+    const cudaError_t status = cudaEventQuery(event_);
+    if (status != cudaErrorNotReady) check(status, "asking for an event");
+    return status == cudaSuccess;
+  }
+  double seconds_since(const Event& earlier) const override {
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, static_cast<const GpuEvent&>(earlier).event_, event_), "measuring time");
+    return static_cast<double>(milliseconds) / 1000;
+  }
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaStream_t stream_;
+  cudaEvent_t event_ = nullptr;
+};
 
 class Gpu final : public CudaDevice {
  public:
@@ -35,6 +61,15 @@ class Gpu final : public CudaDevice {
     return memory;
   }
   void release(void* memory, std::int64_t) noexcept override { cudaFree(memory); }
+  void* allocate_pinned(std::int64_t bytes) override {
+    void* memory = nullptr;
+    if (cudaMallocHost(&memory, static_cast<std::size_t>(bytes)) != cudaSuccess)
+      base::fail("out of pinned memory: {} bytes asked for", bytes);
+    if (bytes > 0) std::memset(memory, 0, static_cast<std::size_t>(bytes));
+    return memory;
+  }
+  void release_pinned(void* memory, std::int64_t) noexcept override { cudaFreeHost(memory); }
+  bool is_host() const override { return false; }
   void zero(View v) override {
     if (v.count > 0) check(cudaMemsetAsync(v.data, 0, static_cast<std::size_t>(v.bytes()), stream_), "zeroing memory");
   }
@@ -45,14 +80,19 @@ class Gpu final : public CudaDevice {
     move(to.data, from.data, to.bytes(), cudaMemcpyDeviceToDevice);
   }
   void upload(View to, const void* host) override {
-    move(to.data, host, to.bytes(), cudaMemcpyHostToDevice);
+    upload_later(to, host);
     synchronize();
   }
+  void upload_later(View to, const void* pinned) override { move(to.data, pinned, to.bytes(), cudaMemcpyHostToDevice); }
   void download(void* host, View from) override {
     move(host, from.data, from.bytes(), cudaMemcpyDeviceToHost);
     synchronize();
   }
   void synchronize() override { check(cudaStreamSynchronize(stream_), "waiting for the stream"); }
+  std::unique_ptr<Event> make_event() override { return std::make_unique<GpuEvent>(stream_); }
+  void order_after(const Event& event) override {
+    check(cudaStreamWaitEvent(stream_, static_cast<const GpuEvent&>(event).get(), 0), "ordering after an event");
+  }
   std::string name() const override { return properties().name; }
   Target target() const override {
     const cudaDeviceProp gpu = properties();

@@ -8,8 +8,7 @@
 
 namespace trireme::kernels::cuda {
 
-/// Its calls are ordered with what is given to the stream of `target()`. Uploads and downloads are done when they return; zeroing
-/// and copies in device memory when the stream gets there.
+/// Its calls are ordered with what is given to the stream of `target()`, and done when that gets there.
 class CudaDevice : public Device {
  public:
   virtual Target target() const = 0;

@@ -1,6 +1,7 @@
 #include "kernels/simt/runtime.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -15,6 +16,7 @@
 /// How often the event was recorded, and how far its streams have come.
 struct Mark {
   std::uint64_t recorded = 0, reached = 0;
+  std::chrono::steady_clock::time_point at;  // when the last one was reached
 };
 struct CUevent_st {
   std::shared_ptr<Mark> mark = std::make_shared<Mark>();  // outlives the event while a stream still refers to it
@@ -136,6 +138,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "out of memory";
     case cudaErrorInvalidDevice:
       return "invalid device ordinal";
+    case cudaErrorInvalidResourceHandle:
+      return "invalid resource handle";
     case cudaErrorNotReady:
       return "device not ready";
     case cudaErrorLaunchFailure:
@@ -245,7 +249,10 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   check(event, "cudaEventRecord");
   const auto mark = event->mark;
   const std::uint64_t record = ++mark->recorded;
-  const auto reach = [mark, record] { mark->reached = std::max(mark->reached, record); };
+  const auto reach = [mark, record] {
+    mark->reached = std::max(mark->reached, record);
+    mark->at = std::chrono::steady_clock::now();
+  };
   if (stream == nullptr)
     reach();
   else
@@ -262,5 +269,14 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   check(event, "cudaEventSynchronize");
   const auto mark = event->mark;
   run_until(nullptr, [&] { return mark->reached >= mark->recorded; });
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
+  for (const cudaEvent_t event : {from, to}) {
+    if (cudaEventQuery(event) != cudaSuccess) return cudaErrorNotReady;
+    if (event->mark->recorded == 0) return cudaErrorInvalidResourceHandle;
+  }
+  *milliseconds = std::chrono::duration<float, std::milli>(to->mark->at - from->mark->at).count();
   return cudaSuccess;
 }

@@ -19,6 +19,7 @@ enum cudaError_t {
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
   cudaErrorInvalidDevice = 101,
+  cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotReady = 600,
   cudaErrorLaunchFailure = 719
 };
@@ -57,6 +58,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 /// Does not make anything run: an event that was recorded becomes ready when its stream gets there.
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
+/// On the clock of the host that runs the streams.
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to);
 
 namespace trireme::simt {
 /// Drops what streams have not done, after an Error that a test wanted to see.

@@ -42,7 +42,7 @@ config::Resolved read(grid::World& world, const Arguments& arguments) {
   world.agree([&] {
     if (world.rank() == 0) text = base::read_file(arguments.input);
   });
-  world.broadcast(text);
+  world.everyone().broadcast(text);
   config::Resolved resolved;
   world.agree([&] {
     resolved = config::read_config(arguments.input, text, arguments.overrides);

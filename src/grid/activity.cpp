@@ -7,11 +7,21 @@
 
 namespace trireme::grid {
 
+void take_device_times(std::vector<Event>& events, const DeviceTimes& times) {
+  for (Event& event : events) {
+    if (event.begin_mark >= 0 && event.end_mark >= 0) {
+      event.begin = times.time_of(event.begin_mark);
+      event.end = times.time_of(event.end_mark);
+    }
+    event.begin_mark = event.end_mark = -1;
+  }
+}
+
 void Activity::begin(int kind, const Subject& subject, std::int64_t bytes) {
   if (depth_ == deepest) throw std::logic_error("activities nested too deep");
   nvtx_begin(name_of_kind(kind).data());  // a literal, so it ends in 0
   Frame& frame = frames_[depth_++];
-  frame = {kind, subject, bytes, base::now(), 0};
+  frame = {kind, subject, bytes, base::now(), 0, mark(kind)};
   show(frame);
 }
 
@@ -24,7 +34,7 @@ void Activity::end() {
   ++counts_[static_cast<std::size_t>(frame.kind)];
   frames_[depth_ - 1].inner += seconds;
   if (events_ && events_->size() < events_->capacity())
-    events_->push_back({frame.begin, end, frame.kind, frame.subject, frame.bytes});
+    events_->push_back({frame.begin, end, frame.kind, frame.subject, frame.bytes, frame.begin_mark, mark(frame.kind)});
   else if (events_)
     ++missed_;
   show(frames_[depth_ - 1]);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "grid/device_times.h"
 #include "grid/traffic.h"
 
 namespace trireme::grid {
@@ -21,6 +22,11 @@ inline constexpr std::array<std::string_view, 7> work_names = {"forward",    "ba
 inline constexpr int activity_kinds = static_cast<int>(work_names.size() + traffic_names.size());
 constexpr int kind_of(Work work) { return static_cast<int>(work); }
 constexpr int kind_of(Traffic traffic) { return static_cast<int>(work_names.size()) + static_cast<int>(traffic); }
+/// What a device does, while the host may go on; all else is the host's own.
+constexpr bool is_device_work(int kind) {
+  return kind == kind_of(Work::forward) || kind == kind_of(Work::backward) || kind == kind_of(Work::optimizer_step) ||
+         kind == kind_of(Work::evaluation);
+}
 constexpr bool is_wait(int kind) { return kind >= static_cast<int>(work_names.size()); }
 constexpr std::string_view name_of_kind(int kind) {
   return is_wait(kind) ? traffic_names[static_cast<std::size_t>(kind) - work_names.size()]
@@ -37,8 +43,12 @@ struct Event {
   double begin = 0, end = 0;  // base::now()
   std::int32_t kind = 0;
   Subject subject;
-  std::int64_t bytes = 0;  // of what was waited for
+  std::int64_t bytes = 0;                       // of what was waited for
+  std::int32_t begin_mark = -1, end_mark = -1;  // of DeviceTimes, until take_device_times()
 };
+
+/// Gives events that have marks the device's times. The device has done its work.
+void take_device_times(std::vector<Event>& events, const DeviceTimes& times);
 
 /// The present state, to be read by another thread or, in shared memory, by another process.
 struct Doing {
@@ -85,7 +95,13 @@ class Activity {
   /// allocated); null: nowhere.
   void record(std::vector<Event>* events) {
     events_ = events;
+    times_ = nullptr;
     if (events) missed_ = 0;
+  }
+  /// The same where the device works while the host goes on: marks of `times` stand where its work begins and ends.
+  void record(std::vector<Event>* events, DeviceTimes& times) {
+    record(events);
+    times_ = &times;
   }
   /// Events for which the capacity of the last `events` was too small.
   std::int64_t missed() const { return missed_; }
@@ -102,6 +118,7 @@ class Activity {
     Subject subject;
     std::int64_t bytes = 0;
     double begin = 0, inner = 0;  // inner: seconds of what was nested inside
+    std::int32_t begin_mark = -1;
   };
   void show(const Frame& frame);
 
@@ -111,7 +128,10 @@ class Activity {
   std::array<double, activity_kinds> seconds_{};
   std::array<std::int64_t, activity_kinds> counts_{};
   TrafficTable traffic_;
+  std::int32_t mark(int kind) { return times_ && is_device_work(kind) ? times_->mark() : -1; }
+
   std::vector<Event>* events_ = nullptr;
+  DeviceTimes* times_ = nullptr;
   std::int64_t missed_ = 0;
   Doing own_;
   std::atomic<Doing*> doing_;

@@ -1,8 +1,9 @@
 // A group of ranks that exchange data, with the semantics of NCCL: stream-ordered, equal counts on all members, no tags,
 // point-to-point transfers in groups. Collectives are called by every member, in the same order.
 //
-// Calls return a ticket at once; the data may be touched again after wait(ticket). Work on one communicator runs in the order of
-// the calls; different communicators progress independently, also while a rank waits for another of them.
+// Calls return a ticket at once. Work that is given to the device later may touch the data after order_after(ticket), the host
+// after wait(ticket). Work on one communicator runs in the order of the calls; different communicators progress independently,
+// also while a rank waits for another of them.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,9 @@ class Communicator {
   /// Ticket of all transfers of the group.
   virtual Ticket end_group() = 0;
 
+  /// What is given to the device from here on starts when the call is done on this rank; the host goes on. Where the device is
+  /// the host itself that is a wait.
+  virtual void order_after(Ticket ticket) = 0;
   /// Returns when the call is done on this rank. The time spent here is counted by the kind of the call.
   virtual void wait(Ticket ticket) = 0;
   virtual bool done(Ticket ticket) = 0;

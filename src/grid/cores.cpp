@@ -39,7 +39,7 @@ int cores_of_rank(World& world) {
   const std::vector<int> cores = allowed_cores();
   std::vector<std::int64_t> users(CPU_SETSIZE);
   for (const int core : cores) users[static_cast<std::size_t>(core)] = 1;
-  world.node_group().wait(world.node_group().all_reduce(kernels::view(users), Reduce::sum, Traffic::control));
+  world.node_group().all_reduce(users, Reduce::sum);
   return fair_share(cores, users);
 }
 

@@ -34,8 +34,10 @@ void use_once(const std::vector<Communicator*>& groups) {
   std::vector<std::vector<std::int64_t>> pieces;
   std::vector<Ticket> tickets;
   for (Communicator* group : groups) pieces.emplace_back(group->size());
-  for (std::size_t i = 0; i < groups.size(); ++i)
-    tickets.push_back(groups[i]->all_reduce(kernels::view(pieces[i]), Reduce::maximum, Traffic::control));
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const kernels::View piece{pieces[i].data(), groups[i]->size(), kernels::DType::int64};
+    tickets.push_back(groups[i]->all_reduce(piece, Reduce::maximum, Traffic::control));
+  }
   for (std::size_t i = 0; i < groups.size(); ++i) groups[i]->wait(tickets[i]);
 }
 

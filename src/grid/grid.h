@@ -17,7 +17,7 @@
 #include <memory>
 #include <vector>
 
-#include "grid/communicator.h"
+#include "grid/control.h"
 #include "grid/shape.h"
 #include "grid/world.h"
 
@@ -39,6 +39,11 @@ class Grid {
   Communicator& pipeline() { return *pipeline_; }
   /// All ranks of one data coordinate. Member = tensor + t stage.
   Communicator& model() { return *model_; }
+  /// The same groups for host data.
+  Control tensor_control() { return Control(*tensor_); }
+  Control data_control() { return Control(*data_); }
+  Control model_control() { return Control(*model_); }
+  Control tied_control() { return Control(tied()); }
   /// First stage (member 0) and last stage (member 1) of one pipeline. Only these have it, and only if p > 1.
   Communicator& tied();
   bool has_tied() const { return tied_ != nullptr; }

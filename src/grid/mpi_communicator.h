@@ -31,6 +31,7 @@ class MpiCommunicator final : public Communicator, private Pollable {
   void send(kernels::View data, int peer, Traffic kind) override;
   void receive(kernels::View data, int peer, Traffic kind) override;
   Ticket end_group() override;
+  void order_after(Ticket ticket) override { wait(ticket); }
   void wait(Ticket ticket) override;
   bool done(Ticket ticket) override;
 

@@ -23,11 +23,11 @@ void SharedTable::open(const char* name, int flags) {
   memory_ = memory;
 }
 
-SharedTable::SharedTable(World& world, Communicator& group) : size_(group.size()) {
+SharedTable::SharedTable(World& world, Control group) : size_(group.size()) {
   // Nobody else makes this name: a process and a moment.
   std::int64_t moment = std::chrono::steady_clock::now().time_since_epoch().count(), process = getpid();
-  group.wait(group.broadcast(kernels::view(moment), 0, Traffic::control));
-  group.wait(group.broadcast(kernels::view(process), 0, Traffic::control));
+  group.broadcast(moment);
+  group.broadcast(process);
   const std::string name = fmt::format("/trireme-{}-{}", process, moment);
   world.agree([&] {
     if (group.rank() != 0) return;

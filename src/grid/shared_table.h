@@ -18,7 +18,7 @@ struct TableRow {
 class SharedTable {
  public:
   /// Every rank of the world; `group`: this rank and others of its node. Errors are agreed.
-  SharedTable(World& world, Communicator& group);
+  SharedTable(World& world, Control group);
   /// This rank alone: others may go on. Nothing is left behind, also after a kill.
   ~SharedTable();
   SharedTable(const SharedTable&) = delete;

@@ -113,7 +113,7 @@ std::vector<Place> gather_places(World& world, const Shape& shape, const std::st
                       coordinates_of(shape, world.rank()),
                       getpid()};
   std::vector<Place> places;
-  for (const std::string& line : world.gather(tab_separated(cells_of(mine)))) places.push_back(place_of(line));
+  for (const std::string& line : world.everyone().gather(tab_separated(cells_of(mine)))) places.push_back(place_of(line));
   return places;
 }
 

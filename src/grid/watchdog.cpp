@@ -19,9 +19,9 @@ constexpr double for_ever = 1e9;                                  // seconds
 /// Every rank: who they all are, by rank.
 std::vector<Identity> gather_names(World& world, int node, int node_rank) {
   std::string all;
-  for (const std::string& line : world.gather(fmt::format("{} {} {} {}", world.host(), node, node_rank, getpid())))
+  for (const std::string& line : world.everyone().gather(fmt::format("{} {} {} {}", world.host(), node, node_rank, getpid())))
     all += line + "\n";
-  world.broadcast(all);
+  world.everyone().broadcast(all);
   std::vector<Identity> names;
   std::istringstream lines(all);
   for (Identity name; lines >> name.host >> name.node >> name.node_rank >> name.process;) names.push_back(name);
@@ -52,7 +52,7 @@ std::thread thread_without_signals(Work work) {
 Watchdog::Watchdog(World& world, const Shape& shape, Options options)
     : Watchdog(world, shape, std::move(options), world.node_group(), world.node()) {}
 
-Watchdog::Watchdog(World& world, const Shape& shape, Options options, Communicator& group, int node)
+Watchdog::Watchdog(World& world, const Shape& shape, Options options, Control group, int node)
     : world_(world),
       shape_(shape),
       options_(std::move(options)),
@@ -70,7 +70,7 @@ Watchdog::Watchdog(World& world, const Shape& shape, Options options, Communicat
     else
       elsewhere_[name.node].rows.push_back(unknown(r));
   }
-  const bool several = world.largest(static_cast<double>(elsewhere_.size())) > 0;
+  const bool several = world.everyone().largest(static_cast<double>(elsewhere_.size())) > 0;
   world.agree([&] {
     if (!several || world.rank() != 0) return;
     std::filesystem::remove_all(options_.folder);

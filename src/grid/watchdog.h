@@ -31,7 +31,7 @@ class Watchdog {
   /// Every rank. From here on world.activity() is kept where the other ranks see it.
   Watchdog(World& world, const Shape& shape, Options options);
   /// The same with other groups of ranks than the real nodes, numbered by `node`.
-  Watchdog(World& world, const Shape& shape, Options options, Communicator& group, int node);
+  Watchdog(World& world, const Shape& shape, Options options, Control group, int node);
   /// This rank alone: it has ended, the others may go on.
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;

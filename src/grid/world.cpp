@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "grid/mpi_check.h"
 #include "grid/mpi_communicator.h"
@@ -19,6 +18,18 @@ std::string host_name() {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
   return name.data();
+}
+
+MPI_Comm all_ranks() {
+  MPI_Comm all;
+  TRIREME_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &all));
+  return all;
+}
+
+MPI_Comm ranks_of_node(int rank) {
+  MPI_Comm node;
+  TRIREME_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node));
+  return node;
 }
 
 void print_error(const std::string& message) {
@@ -34,17 +45,6 @@ void print_error(const std::string& message) {
     if (const char* value = std::getenv(name)) first = first && std::atoi(value) == 0;
   if (first) print_error(message);
   throw Agreed{base::Exit::bad_input, message};
-}
-
-// Texts travel as int32 words, zero-padded, since communicators carry numbers.
-std::vector<std::int32_t> to_words(const std::string& text, std::int64_t words) {
-  std::vector<std::int32_t> result(static_cast<std::size_t>(words));
-  if (!text.empty()) std::memcpy(result.data(), text.data(), text.size());
-  return result;
-}
-
-std::string to_text(const std::int32_t* words, std::int64_t bytes) {
-  return {reinterpret_cast<const char*>(words), static_cast<std::size_t>(bytes)};
 }
 
 }  // namespace
@@ -91,14 +91,14 @@ World::Session::Session() {
 
 World::Session::~Session() { MPI_Finalize(); }
 
-World::World() : host_(host_name()) {
-  MPI_Comm all, node;
-  TRIREME_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &all));
-  everyone_ = std::make_unique<MpiCommunicator>(all, progress_, activity_);
-  TRIREME_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank(), MPI_INFO_NULL, &node));
-  node_ = std::make_unique<MpiCommunicator>(node, progress_, activity_);
+World::World()
+    : host_(host_name()),
+      all_ranks_(std::make_unique<MpiCommunicator>(all_ranks(), progress_, activity_)),
+      node_ranks_(std::make_unique<MpiCommunicator>(ranks_of_node(all_ranks_->rank()), progress_, activity_)),
+      everyone_(*all_ranks_),
+      node_(*node_ranks_) {
   std::int64_t lowest = rank();
-  node_->wait(node_->broadcast(kernels::view(lowest), 0, Traffic::control));
+  node_.broadcast(lowest);
   node_number_ = static_cast<int>(lowest);
 }
 
@@ -116,7 +116,7 @@ void World::agree(const std::function<void()>& work) {
   // The maximum is the lowest failing rank's, with its status in the last eight bits.
   const std::int64_t mine = error ? (std::int64_t{size() - rank()} << 8) + static_cast<int>(error->status()) : 0;
   std::int64_t first = mine;
-  everyone_->wait(everyone_->all_reduce(kernels::view(first), Reduce::maximum, Traffic::control));
+  everyone_.all_reduce(first, Reduce::maximum);
   if (first == 0) return;
   if (first == mine) print_error(error->what());
   throw Agreed{static_cast<base::Exit>(first & 255), first == mine ? error->what() : ""};
@@ -124,50 +124,8 @@ void World::agree(const std::function<void()>& work) {
 
 std::string World::said(const Agreed& end) {
   std::string all;
-  for (const std::string& text : gather(end.message)) all += text;  // one rank has it
+  for (const std::string& text : everyone_.gather(end.message)) all += text;  // one rank has it
   return all;
-}
-
-void World::broadcast(std::string& text, int root) {
-  auto bytes = static_cast<std::int64_t>(text.size());
-  everyone_->wait(everyone_->broadcast(kernels::view(bytes), root, Traffic::control));
-  std::vector<std::int32_t> words = to_words(rank() == root ? text : "", (bytes + 3) / 4);
-  everyone_->wait(everyone_->broadcast(kernels::view(words), root, Traffic::control));
-  text = to_text(words.data(), bytes);
-}
-
-std::vector<std::string> World::gather(const std::string& text) {
-  std::vector<std::int64_t> bytes(static_cast<std::size_t>(size()));
-  bytes[static_cast<std::size_t>(rank())] = static_cast<std::int64_t>(text.size());
-  everyone_->wait(everyone_->all_reduce(kernels::view(bytes), Reduce::maximum, Traffic::control));
-  std::vector<std::vector<std::int32_t>> words(rank() == 0 ? bytes.size() : 0);
-  std::vector<std::int32_t> mine = to_words(text, (std::ssize(text) + 3) / 4);
-  everyone_->begin_group();
-  for (std::size_t r = 1; r < words.size(); ++r) {
-    words[r].resize(static_cast<std::size_t>((bytes[r] + 3) / 4));
-    everyone_->receive(kernels::view(words[r]), static_cast<int>(r), Traffic::control);
-  }
-  if (rank() != 0) everyone_->send(kernels::view(mine), 0, Traffic::control);
-  everyone_->wait(everyone_->end_group());
-  if (rank() == 0) words[0] = mine;
-  std::vector<std::string> texts;
-  for (std::size_t r = 0; r < words.size(); ++r) texts.push_back(to_text(words[r].data(), bytes[r]));
-  return texts;
-}
-
-void World::barrier() {
-  std::int64_t token = 0;
-  everyone_->wait(everyone_->all_reduce(kernels::view(token), Reduce::maximum, Traffic::control));
-}
-
-double World::largest(double value) {
-  everyone_->wait(everyone_->all_reduce(kernels::view(value), Reduce::maximum, Traffic::control));
-  return value;
-}
-
-double World::sum(double value) {
-  everyone_->wait(everyone_->all_reduce(kernels::view(value), Reduce::sum, Traffic::control));
-  return value;
 }
 
 void World::abort(base::Exit status, const std::string& message) const {

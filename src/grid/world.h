@@ -6,11 +6,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/error.h"
 #include "grid/activity.h"
-#include "grid/communicator.h"
+#include "grid/control.h"
 #include "grid/progress.h"
 
 namespace trireme::grid {
@@ -34,17 +33,17 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  int rank() const { return everyone_->rank(); }
-  int size() const { return everyone_->size(); }
+  int rank() const { return everyone_.rank(); }
+  int size() const { return everyone_.size(); }
   const std::string& host() const { return host_; }
   /// The node's number: the lowest rank on it. Host names need not be unique in containers.
   int node() const { return node_number_; }
-  int node_rank() const { return node_->rank(); }
-  int node_size() const { return node_->size(); }
+  int node_rank() const { return node_.rank(); }
+  int node_size() const { return node_.size(); }
 
   /// All ranks, in order; and those that share this rank's memory.
-  Communicator& everyone() { return *everyone_; }
-  Communicator& node_group() { return *node_; }
+  Control& everyone() { return everyone_; }
+  Control& node_group() { return node_; }
   Progress& progress() { return progress_; }
   /// What this rank does and waits for.
   Activity& activity() { return activity_; }
@@ -56,15 +55,6 @@ class World {
   void agree(const std::function<void()>& work);
   /// Every rank, after agree() threw `end`: what was printed, on rank 0; nothing elsewhere.
   std::string said(const Agreed& end);
-  /// Every rank: `text` becomes the root's.
-  void broadcast(std::string& text, int root = 0);
-  /// Every rank: the texts in rank order on rank 0, nothing elsewhere. Meant for short texts of similar length.
-  std::vector<std::string> gather(const std::string& text);
-  /// Every rank: returns when all have called.
-  void barrier();
-  /// Every rank: the largest of their values; their sum, in rank order.
-  double largest(double value);
-  double sum(double value);
 
   /// Any rank and thread, alone: prints the message with rank and host, and ends all ranks with `status`.
   [[noreturn]] void abort(base::Exit status, const std::string& message) const;
@@ -79,7 +69,8 @@ class World {
   int node_number_ = 0;
   Progress progress_;
   Activity activity_;
-  std::unique_ptr<Communicator> everyone_, node_;
+  std::unique_ptr<Communicator> all_ranks_, node_ranks_;
+  Control everyone_, node_;
 };
 
 }  // namespace trireme::grid

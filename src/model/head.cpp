@@ -42,7 +42,7 @@ void forward(const Environment& env, const StageParameters& weights, View x, Vie
   env.region.combine(at[sums], Reduce::sum);
 }
 
-double loss(const Environment& env, View targets, float scale, const Buffers& at) {
+void form_loss(const Environment& env, View targets, float scale, const Buffers& at, View loss) {
   const Halves of = halves_of_sums(env, at);
   env.kernels.cross_entropy_gradient({.rows = env.dims.n(),
                                       .logits = at[logits],
@@ -52,20 +52,20 @@ double loss(const Environment& env, View targets, float scale, const Buffers& at
                                       .target_logits = of.target_logits,
                                       .scale = scale,
                                       .losses = at[losses]});
-  return env.kernels.sum(at[losses]);
+  env.kernels.sum(at[losses], loss);
 }
 
 }  // namespace
 
-double head_loss(const Environment& env, const StageParameters& weights, View x, View targets, const Buffers& at) {
+void head_loss(const Environment& env, const StageParameters& weights, View x, View targets, const Buffers& at, View loss) {
   forward(env, weights, x, targets, at);
-  return loss(env, targets, 0.0f, at);
+  form_loss(env, targets, 0.0f, at, loss);
 }
 
-double head_loss_and_gradient(const Environment& env, const StageParameters& weights, const StageParameters& gradients, View x,
-                              View targets, float scale, const Buffers& at, View d) {
+void head_loss_and_gradient(const Environment& env, const StageParameters& weights, const StageParameters& gradients, View x,
+                            View targets, float scale, const Buffers& at, View loss, View d) {
   forward(env, weights, x, targets, at);
-  const double result = loss(env, targets, scale, at);
+  form_loss(env, targets, scale, at, loss);
   const kernels::LinearShape shape = output_shape(env.dims);
   env.kernels.linear_input_gradient(shape, at[logits], weights.output, at[d_head_norm]);
   const Region::Sum d_norm = env.region.enter_backward(at[d_head_norm]);
@@ -80,7 +80,6 @@ double head_loss_and_gradient(const Environment& env, const StageParameters& wei
                                    .dx = d,
                                    .dgain = gradients.norm_gain,
                                    .dbias = gradients.norm_bias});
-  return result;
 }
 
 }  // namespace trireme::model

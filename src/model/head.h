@@ -8,13 +8,13 @@
 
 namespace trireme::model {
 
-/// Sum over the microbatch's n targets (int32 [s, b]) of the loss in nats, from x [n, h]; nothing changes but `at`, where the
-/// head's buffers are.
-double head_loss(const Environment& env, const StageParameters& weights, View x, View targets, const Buffers& at);
+/// loss (fp64 [1]) := sum over the microbatch's n targets (int32 [s, b]) of the loss in nats, from x [n, h]; nothing else changes
+/// but `at`, where the head's buffers are.
+void head_loss(const Environment& env, const StageParameters& weights, View x, View targets, const Buffers& at, View loss);
 
 /// The same, and d [n, h] = gradient of scale * that sum with respect to x; gradients of the norm and of the output layer
 /// accumulate. All tensor ranks of the last stage call it.
-double head_loss_and_gradient(const Environment& env, const StageParameters& weights, const StageParameters& gradients, View x,
-                              View targets, float scale, const Buffers& at, View d);
+void head_loss_and_gradient(const Environment& env, const StageParameters& weights, const StageParameters& gradients, View x,
+                            View targets, float scale, const Buffers& at, View loss, View d);
 
 }  // namespace trireme::model

@@ -8,7 +8,7 @@ using grid::Traffic;
 Region::Sum Region::enter_backward(View dx) const { return {dx, tensor_->all_reduce(dx, Reduce::sum, Traffic::tp_all_reduce)}; }
 
 View Region::finish(const Sum& sum) const {
-  tensor_->wait(sum.ticket);
+  tensor_->order_after(sum.ticket);
   return sum.dx;
 }
 
@@ -18,7 +18,7 @@ View Region::leave(View y) const {
 }
 
 void Region::combine(View statistics, Reduce how) const {
-  tensor_->wait(tensor_->all_reduce(statistics, how, Traffic::tp_all_reduce));
+  tensor_->order_after(tensor_->all_reduce(statistics, how, Traffic::tp_all_reduce));
 }
 
 }  // namespace trireme::model

@@ -33,7 +33,7 @@ class Region {
   /// g's backward pass: dy as the ranks of the region read it.
   View leave_backward(View dy) const { return dy; }
 
-  /// Statistics of rows over all ranks, in place and finished: of logits, say, over the whole vocabulary.
+  /// Statistics of rows over all ranks, in place, done before the next kernel: of logits, say, over the whole vocabulary.
   void combine(View statistics, grid::Reduce how) const;
 
  private:

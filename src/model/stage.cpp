@@ -51,17 +51,17 @@ void Stage::run_layers(int c, Slot& slot, Pass pass) {
   }
 }
 
-double Stage::forward(int c, int index, std::uint64_t first_sample, const StageParameters& gradients, float loss_scale) {
+void Stage::forward(int c, int index, std::uint64_t first_sample, const StageParameters& gradients, float loss_scale, View loss) {
   Slot& slot = slots_[c][index];
   run_layers(c, slot, {first_sample, true});
-  if (!chunks_[c].head) return 0;
-  return head_loss_and_gradient(env_, weights_, gradients, slot.output(), slot.targets, loss_scale, shared_, slot.gradient);
+  if (chunks_[c].head)
+    head_loss_and_gradient(env_, weights_, gradients, slot.output(), slot.targets, loss_scale, shared_, loss, slot.gradient);
 }
 
-double Stage::evaluate(int c, int index, std::uint64_t first_sample) {
+void Stage::evaluate(int c, int index, std::uint64_t first_sample, View loss) {
   Slot& slot = slots_[c][index];
   run_layers(c, slot, {first_sample, false});
-  return chunks_[c].head ? head_loss(env_, weights_, slot.output(), slot.targets, shared_) : 0;
+  if (chunks_[c].head) head_loss(env_, weights_, slot.output(), slot.targets, shared_, loss);
 }
 
 void Stage::backward(int c, int index, const StageParameters& gradients, const std::function<void(int)>& layer_done) {

@@ -32,11 +32,11 @@ class Stage {
   const spec::Chunk& chunk(int index) const { return chunks_[index]; }
 
   /// slot.input (or slot.tokens, in the first chunk) -> slot.output(), for the microbatch that begins with sample `first_sample`
-  /// of the run. In the last chunk also the loss: the sum over slot.targets, in nats, is returned, slot.gradient is that of
-  /// loss_scale times it, and the head's `gradients` accumulate. Elsewhere returns 0.
-  double forward(int chunk, int slot, std::uint64_t first_sample, const StageParameters& gradients, float loss_scale);
+  /// of the run. In the last chunk also the loss: `loss`, fp64 [1], gets the sum over slot.targets, in nats, slot.gradient is
+  /// that of loss_scale times it, and the head's `gradients` accumulate.
+  void forward(int chunk, int slot, std::uint64_t first_sample, const StageParameters& gradients, float loss_scale, View loss);
   /// The loss alone, no dropout; nothing is kept for a backward pass.
-  double evaluate(int chunk, int slot, std::uint64_t first_sample);
+  void evaluate(int chunk, int slot, std::uint64_t first_sample, View loss);
   /// slot.gradient: of the output on entry, of the input on return; `gradients` accumulate. `layer_done(layer)` is called when
   /// those of that layer are complete for this microbatch: l is the final norm, -1 the embedding.
   void backward(int chunk, int slot, const StageParameters& gradients, const std::function<void(int)>& layer_done);

@@ -30,7 +30,7 @@ std::string make_run_id(grid::World& world) {
         fmt::format("{} {} {}", world.host(), getpid(), std::chrono::system_clock::now().time_since_epoch().count());
     id = fmt::format("{:016x}", base::hash64(std::as_bytes(std::span(facts))));
   }
-  world.broadcast(id);
+  world.everyone().broadcast(id);
   return id;
 }
 
@@ -58,7 +58,7 @@ CheckpointWriter::CheckpointWriter(const train::TrainingState& state, Checkpoint
       plan_(std::move(plan)),
       device_(device),
       grid_(grid),
-      arena_(device, std::string(name_of(spec::MemoryClass::snapshot)), snapshot_bytes),
+      arena_(device, std::string(name_of(spec::MemoryClass::snapshot)), snapshot_bytes, kernels::Arena::Memory::pinned),
       snapshot_(take_snapshot(snapshot_bytes, arena_)),
       rows_(stored_rows(state.table, grid.shape().data, grid.at().data)),
       run_id_(make_run_id(grid.world())) {}
@@ -99,27 +99,34 @@ void CheckpointWriter::save(std::int64_t step) {
   agree([&] {
     if (grid_.world().rank() == 0) partial_ = store::create_partial(plan_.folder, step);
   });
-  grid_.world().broadcast(partial_);
+  grid_.world().everyone().broadcast(partial_);
   start_writing();
   if (!snapshot_) finish();
 }
 
-/// Of the live buffers, or of the snapshot, where the stored rows of all three follow each other.
+/// Where the stored rows of weights and moments are copied to; null where they are written from the live buffers.
+spec::HostWeight* CheckpointWriter::memory_for_copies() {
+  if (snapshot_) return snapshot_.fp32();
+  if (device_.is_host()) return nullptr;
+  copies_.emplace(device_, stored_elements(rows_) * spec::stored_bytes());
+  return static_cast<spec::HostWeight*>(copies_->data());
+}
+
+/// Of the live buffers, or of copies, where the stored rows of all three follow each other.
 std::vector<store::TensorPart> CheckpointWriter::take_parts() {
   std::vector<store::TensorPart> parts;
-  std::int64_t at = 0;
+  spec::HostWeight* copy = memory_for_copies();
   const auto take = [&](Quantity quantity, View buffer) {
     for (const spec::LocalParameter* row : rows_) {
       const std::int64_t elements = row->slice.elements();
-      View values = buffer.slice(row->offset, elements);
-      if (snapshot_) {
-        const View copy = snapshot_.slice(at, elements);
-        device_.copy(copy, values);
-        values = copy;
-        at += base::aligned_count(values.type, elements);
+      const View live = buffer.slice(row->offset, elements);
+      spec::HostWeight* values = copy ? copy : live.fp32();
+      if (copy) {
+        device_.download(copy, live);
+        copy += base::aligned_count(live.type, elements);
       }
       const spec::Parameter& parameter = state_.table.parameter(*row);
-      parts.push_back({quantity, parameter.name, parameter.shape, row->slice.start, row->slice.count, values.fp32()});
+      parts.push_back({quantity, parameter.name, parameter.shape, row->slice.start, row->slice.count, values});
     }
   };
   take(Quantity::parameters, state_.weights);
@@ -142,7 +149,8 @@ void CheckpointWriter::start_publishing() {
   agree([&] {
     if (writing_.valid()) record = to_json(writing_.get());
   });
-  const std::vector<std::string> records = grid_.world().gather(record);
+  copies_.reset();
+  const std::vector<std::string> records = grid_.world().everyone().gather(record);
   phase_ = Phase::publishing;
   if (grid_.world().rank() != 0) return;
   store::Manifest manifest{.run_id = run_id_,

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "grid/grid.h"
 #include "kernels/device.h"
+#include "spec/state.h"
 #include "store/shard.h"
 #include "train/state.h"
 
@@ -28,7 +30,7 @@ struct CheckpointPlan {
 /// grid::Agreed on all ranks, after one has said why; nothing published before is lost then, and the next save starts anew.
 class CheckpointWriter {
  public:
-  /// Takes a snapshot's memory: `snapshot_bytes` as predicted (spec/memory.h); 0: none, and every save is a finished one.
+  /// Takes a snapshot's memory, pinned: `snapshot_bytes` as predicted (spec/memory.h); 0: none, and every save is a finished one.
   CheckpointWriter(const train::TrainingState& state, CheckpointPlan plan, kernels::Device& device, grid::Grid& grid,
                    std::int64_t snapshot_bytes);
 
@@ -52,6 +54,7 @@ class CheckpointWriter {
  private:
   enum class Phase { idle, writing, publishing };
   std::vector<store::TensorPart> take_parts();
+  spec::HostWeight* memory_for_copies();
   void start_writing();
   void start_publishing();
   void agree(const std::function<void()>& work);
@@ -63,6 +66,7 @@ class CheckpointWriter {
   grid::Grid& grid_;
   kernels::Arena arena_;
   kernels::View snapshot_;
+  std::optional<kernels::PinnedMemory> copies_;  // of one save, where there is no snapshot and the host cannot read in place
   std::vector<const spec::LocalParameter*> rows_;
   std::string run_id_;
   Phase phase_ = Phase::idle;

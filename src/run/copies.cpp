@@ -12,14 +12,12 @@
 namespace trireme::run {
 namespace {
 
-using grid::Traffic;
-
 constexpr std::size_t most_listed = 16;  // ranks of a group in the message
 
 /// Every member's numbers, in the order of the members.
-std::vector<std::int64_t> gathered(grid::Communicator& group, std::vector<std::int64_t>& own) {
+std::vector<std::int64_t> gathered(grid::Control group, std::vector<std::int64_t>& own) {
   std::vector<std::int64_t> all(own.size() * static_cast<std::size_t>(group.size()));
-  group.wait(group.all_gather(kernels::view(own), kernels::view(all), Traffic::control));
+  group.all_gather(own, all);
   return all;
 }
 
@@ -58,8 +56,8 @@ std::string fault_text(const std::string& parameter, const Holders& holders) {
 std::string differing_here(const spec::LocalTable& table, std::vector<std::int64_t> own, grid::Grid& grid) {
   const std::size_t rows = own.size();
   const grid::Shape& shape = grid.shape();
-  std::vector<std::int64_t> over_data = gathered(grid.data(), own);            // [d, rows]
-  const std::vector<std::int64_t> stage = gathered(grid.tensor(), over_data);  // [t, d, rows]
+  std::vector<std::int64_t> over_data = gathered(grid.data_control(), own);            // [d, rows]
+  const std::vector<std::int64_t> stage = gathered(grid.tensor_control(), over_data);  // [t, d, rows]
   const auto hash = [&](int t, int d, std::size_t k) { return stage[(t * shape.data + d) * rows + k]; };
   std::vector<std::int64_t> embedding(shape.data), both_ends;  // [d], [2, d]
   const bool first = grid.at().pipeline == 0;
@@ -67,7 +65,7 @@ std::string differing_here(const spec::LocalTable& table, std::vector<std::int64
   if (grid.has_tied()) {
     tied = table.find(spec::token_embedding, !first) - table.rows.data();
     for (int d = 0; d < shape.data; ++d) embedding[d] = hash(grid.at().tensor, d, tied);
-    both_ends = gathered(grid.tied(), embedding);
+    both_ends = gathered(grid.tied_control(), embedding);
   }
   for (std::size_t k = 0; k < rows; ++k) {
     const spec::Parameter& parameter = table.parameter(table.rows[k]);
@@ -90,9 +88,9 @@ std::string differing_copies(train::Replica& replica) {
   grid::World& world = replica.grid().world();
   // The lowest rank that sees a difference speaks for all.
   std::int64_t speaker = text.empty() ? 0 : world.size() - world.rank();
-  world.everyone().wait(world.everyone().all_reduce(kernels::view(speaker), grid::Reduce::maximum, Traffic::control));
+  world.everyone().all_reduce(speaker, grid::Reduce::maximum);
   if (speaker == 0) return "";
-  world.broadcast(text, static_cast<int>(world.size() - speaker));
+  world.everyone().broadcast(text, static_cast<int>(world.size() - speaker));
   return text;
 }
 

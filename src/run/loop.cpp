@@ -27,7 +27,8 @@ Loop::Loop(const config::Resolved& resolved, const Start& start, train::Trainer&
       requests_(world_, signals, config_.run.directory, config_.run.time_limit),
       recorder_(world_, config_, start, machine, folder),
       saves_(resolved, start, trainer, requests_, folder),
-      tracer_(world_, config_, trainer.layout(), config::write_config(resolved), config_.run.directory) {}
+      tracer_(world_, config_, trainer.layout(), config::write_config(resolved), config_.run.directory,
+              trainer.replica().device()) {}
 
 Ended Loop::run() {
   recorder_.open();

@@ -13,10 +13,19 @@
 
 namespace trireme::run {
 
-double measure_peak_flops(kernels::Kernels& kernels) {
+double measure_peak_flops(kernels::Kernels& kernels, kernels::Device& device) {
   constexpr std::int64_t n = 512;
-  std::vector<float> x(n * n, 1.0f), weight(n * n, 0.5f), y(n * n);
-  const auto product = [&] { kernels.linear({n, n, n}, kernels::view(x), kernels::view(weight), {}, kernels::view(y)); };
+  kernels::Arena arena(device, "measurement", 3 * n * n * 4);
+  const auto matrix = [&](float value) {
+    const kernels::View view = arena.take(kernels::DType::fp32, n * n);
+    device.upload(view, std::vector<float>(n * n, value).data());
+    return view;
+  };
+  const kernels::View x = matrix(1), weight = matrix(0.5f), y = matrix(0);
+  const auto product = [&] {
+    kernels.linear({n, n, n}, x, weight, {}, y);
+    device.synchronize();
+  };
   product();
   const double begin = base::now();
   int products = 0;

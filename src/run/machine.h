@@ -8,7 +8,7 @@
 namespace trireme::run {
 
 /// FLOP/s of fp32 matrix products of 512 x 512 x 512, over about 100 ms; less than the core's where ranks share cores.
-double measure_peak_flops(kernels::Kernels& kernels);
+double measure_peak_flops(kernels::Kernels& kernels, kernels::Device& device);
 
 /// Bytes of the node's memory that new allocations could get (MemAvailable); 0 where the system does not say.
 double available_memory();

@@ -28,13 +28,13 @@ std::string rank_text(grid::Grid& grid) {
 /// Every rank: the text of the rank with the smallest key, of the lowest such rank; "" when no rank has one. `none`: has none.
 std::string of_first(grid::World& world, std::int64_t key, std::string text) {
   const auto largest = [&](std::int64_t value) {
-    world.everyone().wait(world.everyone().all_reduce(kernels::view(value), grid::Reduce::maximum, grid::Traffic::control));
+    world.everyone().all_reduce(value, grid::Reduce::maximum);
     return value;
   };
   const std::int64_t first = -largest(-key);
   if (first == none) return "";
   const std::int64_t rank = -largest(key == first ? -world.rank() : -world.size());
-  world.broadcast(text, static_cast<int>(rank));
+  world.everyone().broadcast(text, static_cast<int>(rank));
   return text;
 }
 
@@ -44,7 +44,7 @@ class Search : public train::Probe {
   Search(train::Trainer& trainer, std::int64_t step)
       : trainer_(trainer), step_(step), layers_(static_cast<int>(trainer.config().model.layers)) {}
 
-  void after_forward(int chunk, int slot, int microbatch, double loss) override;
+  void after_forward(int chunk, int slot, int microbatch, View loss) override;
   void after_backward(int chunk, int slot, int microbatch, int layer) override;
   std::int64_t key() const { return key_; }
   const std::string& text() const { return text_; }
@@ -138,7 +138,7 @@ void Search::look_at_gradients(int microbatch, int layer) {
   }
 }
 
-void Search::after_forward(int c, int index, int microbatch, double loss) {
+void Search::after_forward(int c, int index, int microbatch, View loss_cell) {
   const spec::Chunk& chunk = trainer_.replica().stage().chunk(c);
   const model::Slot& slot = trainer_.replica().stage().slot(c, index);
   if (chunk.embedding) look({microbatch, forward, -1, 0}, "output", slot.input, true);
@@ -150,6 +150,8 @@ void Search::after_forward(int c, int index, int microbatch, double loss) {
   }
   if (!chunk.head) return;
   const Moment moment{microbatch, forward, layers_, 0};
+  double loss = 0;
+  trainer_.replica().device().download(&loss, loss_cell);
   if (!std::isfinite(loss) && key_of(moment) < key_) found(moment, fmt::format("the loss is {}", loss));
   look_at_gradients(microbatch, layers_);  // the head forms them now; in backward() those of later microbatches may be in
 }

@@ -42,7 +42,7 @@ bool Recorder::logged(const StepRecord& record) const {
 
 void Recorder::log(StepRecord& record) {
   if (!logged(record)) return;
-  record.peak_memory_bytes = static_cast<std::int64_t>(world_.largest(static_cast<double>(peak_resident_memory())));
+  record.peak_memory_bytes = static_cast<std::int64_t>(world_.everyone().largest(static_cast<double>(peak_resident_memory())));
   const grid::Activity::Scope scope(world_.activity(), grid::Work::output);
   if (!folder_) return;
   keep_going([&] { metrics_->append(record); });

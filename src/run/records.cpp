@@ -85,8 +85,7 @@ RankTable gather_ranks(train::Trainer& trainer, const kernels::Arena& snapshot, 
   const std::size_t count = table.columns.size();
   std::vector<double> own, all(count * world.size());
   for (const RankColumn& column : table.columns) own.push_back(column.value);
-  grid::Communicator& everyone = world.everyone();
-  everyone.wait(everyone.all_gather(kernels::view(own), kernels::view(all), grid::Traffic::control));
+  world.everyone().all_gather(own, all);
   for (int rank = 0; rank < world.size(); ++rank)
     table.values.emplace_back(all.begin() + rank * count, all.begin() + (rank + 1) * count);
   return table;

@@ -57,7 +57,7 @@ Signals::~Signals() {
 int Signals::received() const { return first_signal; }
 
 bool stops_at_start(grid::World& world, const std::string& directory) {
-  const bool stops = world.largest(world.rank() == 0 && stop_file_in(directory)) > 0;
+  const bool stops = world.everyone().largest(world.rank() == 0 && stop_file_in(directory)) > 0;
   if (stops && world.rank() == 0) fmt::print("{}/STOP is there: nothing to do; remove it to go on\n", directory);
   return stops;
 }
@@ -88,8 +88,7 @@ Request Requests::next(std::span<std::int64_t> also) {
   if (const int number = signals_.received())  // the largest is the lowest rank's
     message_[signal_and_rank] = (std::int64_t{world_.size() - world_.rank()} << 8) + number;
   message_.insert(message_.end(), also.begin(), also.end());
-  grid::Communicator& everyone = world_.everyone();
-  everyone.wait(everyone.all_reduce(kernels::view(message_), grid::Reduce::maximum, grid::Traffic::control));
+  world_.everyone().all_reduce(message_, grid::Reduce::maximum);
   std::copy(message_.begin() + fields, message_.end(), also.begin());
   last_end_ = base::now();
   decide(message_);

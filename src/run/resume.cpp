@@ -26,9 +26,9 @@ std::unique_ptr<CheckpointReader> try_verified(grid::World& world, const std::st
   } catch (const base::Error& error) {
     mine = std::string(error.what()) + "\n";
   }
-  for (const std::string& text : world.gather(mine))
+  for (const std::string& text : world.everyone().gather(mine))
     if (faults.find(text) == std::string::npos) faults += text;  // a broken manifest is everybody's fault
-  return world.largest(mine.empty() ? 0 : 1) > 0 ? nullptr : std::move(reader);
+  return world.everyone().largest(mine.empty() ? 0 : 1) > 0 ? nullptr : std::move(reader);
 }
 
 /// The configuration that a checkpoint was written with; the keys that its text has.
@@ -74,7 +74,7 @@ Verified newest_verified(grid::World& world, const std::string& folder) {
     for (const std::string& path : store::list_checkpoints(folder))
       list += std::filesystem::path(path).filename().string() + "\n";
   });
-  world.broadcast(list);
+  world.everyone().broadcast(list);
   Verified found;
   std::istringstream names(list);
   for (std::string name, faults; std::getline(names, name); faults.clear()) {
@@ -98,9 +98,9 @@ std::unique_ptr<CheckpointReader> verified(grid::World& world, const std::string
   world.agree([&] {
     if (world.rank() == 0) folder = store::find_checkpoint(path);
   });
-  world.broadcast(folder);
+  world.everyone().broadcast(folder);
   auto reader = try_verified(world, folder, faults);
-  world.broadcast(faults);
+  world.everyone().broadcast(faults);
   world.agree([&] {
     if (!reader) throw base::Error(base::Exit::mismatch, faults.substr(0, faults.size() - 1));
   });

@@ -37,9 +37,9 @@ std::unique_ptr<RunFolder> open_folder(grid::World& world, const config::Resolve
 }
 
 /// The products come first: they fault in what the libraries need, so that private memory grows by the model's alone afterwards.
-double measure_peak(grid::World& world, kernels::Kernels& kernels, const Start& start, RunFolder* folder) {
-  world.barrier();
-  const double peak = world.sum(measure_peak_flops(kernels)) / world.size();
+double measure_peak(grid::World& world, const train::Backend& backend, const Start& start, RunFolder* folder) {
+  world.everyone().barrier();
+  const double peak = world.everyone().sum(measure_peak_flops(*backend.kernels, *backend.device)) / world.size();
   if (folder)
     folder->print(
         fmt::format("peak a rank: {}FLOP/s with {} thread{}: fp32 matrix products, measured now on all ranks at once\n\n",
@@ -72,7 +72,7 @@ base::Exit run_training(grid::World& world, const config::Resolved& resolved, co
     folder->print(fmt::format("MPI took {} to start; run.time_limit counts from before\n", base::time_text(late)));
   try {
     train::Backend backend = train::make_backend(resolved.config, start.threads);
-    Machine machine{.begin = begin, .peak_flops = measure_peak(world, *backend.kernels, start, folder.get())};
+    Machine machine{.begin = begin, .peak_flops = measure_peak(world, backend, start, folder.get())};
     grid::Grid grid = train::make_grid(world, start.layout);
     machine.private_memory = private_memory();
     train::Trainer trainer(resolved.config, start.layout, std::move(grid), std::move(backend), std::move(start.opened.sources),

@@ -35,7 +35,7 @@ Origin open_initial(const config::Resolved& resolved, grid::World& world) {
   world.agree([&] {
     if (world.rank() == 0) folder = std::filesystem::is_directory(path);
   });
-  if (world.largest(folder) > 0) origin.checkpoint = verified(world, path);
+  if (world.everyone().largest(folder) > 0) origin.checkpoint = verified(world, path);
   world.agree([&] {
     if (origin.checkpoint)
       check_same_model(*origin.checkpoint, resolved);
@@ -117,7 +117,7 @@ Start check_start(grid::World& world, const config::Resolved& resolved, bool wei
   start.layout = layout::make_layout(config, world.size());
   const double available = available_memory() / world.node_size();
   check_memory(start, world, available);
-  start.available_bytes = -world.largest(-available);
+  start.available_bytes = -world.everyone().largest(-available);
   start.opened = open_sources(config, world);
   check_outputs(resolved, world);
   open_origin(start, resolved, world, weights_only);

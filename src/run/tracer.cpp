@@ -14,30 +14,16 @@
 namespace trireme::run {
 namespace {
 
-using grid::Traffic;
-
-void send(grid::Communicator& everyone, kernels::View data, int peer) {
-  everyone.begin_group();
-  everyone.send(data, peer, Traffic::control);
-  everyone.wait(everyone.end_group());
-}
-
-void receive(grid::Communicator& everyone, kernels::View data, int peer) {
-  everyone.begin_group();
-  everyone.receive(data, peer, Traffic::control);
-  everyone.wait(everyone.end_group());
-}
-
 constexpr int rounds = 16;
 
 /// Rank 0: against `rank`, whose reading it returns.
-std::vector<double> read_clock_of(int rank, grid::Communicator& everyone) {
+std::vector<double> read_clock_of(int rank, grid::Control& everyone) {
   std::vector<double> best;
   for (int k = 0; k < rounds; ++k) {
     double there = 0;
     const double begin = base::now();
-    send(everyone, kernels::view(there), rank);
-    receive(everyone, kernels::view(there), rank);
+    everyone.send(there, rank);
+    everyone.receive(there, rank);
     const double end = base::now(), error = (end - begin) / 2;
     if (best.empty() || error < best[2]) best = {there, (begin + end) / 2 - there, error};
   }
@@ -56,27 +42,27 @@ constexpr std::size_t other_events = 256;  // gradients, norm, losses, records, 
 }  // namespace
 
 ClockReading read_clock(grid::World& world) {
-  grid::Communicator& everyone = world.everyone();
+  grid::Control& everyone = world.everyone();
   if (world.rank() == 0) {
     for (int rank = 1; rank < world.size(); ++rank) {
       std::vector<double> reading = read_clock_of(rank, everyone);
-      send(everyone, kernels::view(reading), rank);
+      everyone.send(reading, rank);
     }
     return {base::now(), 0, 0};
   }
   for (int k = 0; k < rounds; ++k) {
     double here = 0;
-    receive(everyone, kernels::view(here), 0);
+    everyone.receive(here, 0);
     here = base::now();
-    send(everyone, kernels::view(here), 0);
+    everyone.send(here, 0);
   }
   std::vector<double> reading(3);
-  receive(everyone, kernels::view(reading), 0);
+  everyone.receive(reading, 0);
   return {reading[0], reading[1], reading[2]};
 }
 
 Tracer::Tracer(grid::World& world, const config::Config& config, const layout::Layout& layout, std::string config_text,
-               std::string folder)
+               std::string folder, kernels::Device& device)
     : world_(world),
       config_(config),
       layout_(layout),
@@ -89,13 +75,14 @@ Tracer::Tracer(grid::World& world, const config::Config& config, const layout::L
   header_.microbatches = training.microbatches;
   header_.schedule = config.parallel.schedule;
   header_.config = std::move(config_text);
-  hosts_ = world.gather(world.host());
+  hosts_ = world.everyone().gather(world.host());
   std::int64_t layers = 0;
   for (const auto& chunks : layout_.stage_map.of_stage)
     for (const spec::Chunk& chunk : chunks) layers = std::max<std::int64_t>(layers, chunk.layers);
   std::size_t capacity = events_of(training, layers) + other_events;
   if (layout.evaluation) capacity += events_of(layout.evaluation->schedule, layers);
   events_.reserve(capacity);
+  if (!device.is_host()) times_.emplace(device, 2 * capacity);
 }
 
 std::string Tracer::path(std::int64_t step) const { return fmt::format("{}/traces/step-{:08}.h5", folder_, step); }
@@ -105,17 +92,22 @@ void Tracer::begin(std::int64_t step) {
   if (!tracing_) return;
   header_.step = step;
   before_ = read_clock(world_);
-  world_.barrier();
+  world_.everyone().barrier();
   events_.clear();
   begin_ = base::now();
-  world_.activity().record(&events_);
+  if (times_) {
+    times_->begin();
+    world_.activity().record(&events_, *times_);
+  } else {
+    world_.activity().record(&events_);
+  }
 }
 
 /// This rank's row, in rank 0's time since the step's start: [offset, error, missed, events x event_size]. Every rank.
 std::vector<double> Tracer::pack(const ClockReading& after, std::int64_t missed) {
   const double drift = (after.offset - before_.offset) / (after.at - before_.at);
   const auto offset = [&](double time) { return before_.offset + drift * (time - before_.at); };
-  const double start = -world_.largest(-(begin_ + offset(begin_)));
+  const double start = -world_.everyone().largest(-(begin_ + offset(begin_)));
   // Events come in the order of their ends, so what lies in another comes before it.
   std::reverse(events_.begin(), events_.end());
   std::stable_sort(events_.begin(), events_.end(), [](const grid::Event& a, const grid::Event& b) {
@@ -162,6 +154,7 @@ void Tracer::end() {
   if (!tracing_) return;
   tracing_ = false;
   world_.activity().record(nullptr);
+  if (times_) take_device_times(events_, *times_);  // the step's record was read after its work
   const std::int64_t missed = world_.activity().missed();
   const grid::Activity::Scope scope(world_.activity(), grid::Work::output);
   gather(pack(read_clock(world_), missed));
@@ -170,11 +163,11 @@ void Tracer::end() {
 
 /// Rank 0 holds one rank's row at a time.
 void Tracer::gather(std::vector<double> row) {
-  grid::Communicator& everyone = world_.everyone();
+  grid::Control& everyone = world_.everyone();
   std::int64_t size = std::ssize(row);
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(world_.size()));
-  everyone.wait(everyone.all_gather(kernels::view(size), kernels::view(sizes), Traffic::control));
-  if (world_.rank() != 0) return send(everyone, kernels::view(row), 0);
+  everyone.all_gather(size, sizes);
+  if (world_.rank() != 0) return everyone.send(row, 0);
   std::optional<store::TraceWriter> writer;
   std::optional<base::Error> failed;
   const auto unless_failed = [&](auto&& write) {  // the other ranks' rows have to be received in any case
@@ -192,7 +185,7 @@ void Tracer::gather(std::vector<double> row) {
   for (int rank = 0; rank < world_.size(); ++rank) {
     if (rank > 0) {
       row.assign(static_cast<std::size_t>(sizes[static_cast<std::size_t>(rank)]), 0);
-      receive(everyone, kernels::view(row), rank);
+      everyone.receive(row, rank);
     }
     unless_failed([&] { writer->add(unpack(rank, row)); });
   }

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "config/config.h"
 #include "config/steps.h"
+#include "grid/device_times.h"
 #include "grid/world.h"
 #include "layout/layout.h"
 #include "store/trace_file.h"
@@ -26,9 +28,10 @@ ClockReading read_clock(grid::World& world);
 class Tracer {
  public:
   /// Every rank, with equal arguments; `layout` outlives this. Takes the memory for the events of a step and the evaluation after
-  /// it. Files go to `folder`/traces, made by rank 0 when the first is written; `config_text`: the resolved configuration.
+  /// it. Files go to `folder`/traces, made by rank 0 when the first is written; `config_text`: the resolved configuration;
+  /// `device`: whose work it is.
   Tracer(grid::World& world, const config::Config& config, const layout::Layout& layout, std::string config_text,
-         std::string folder);
+         std::string folder, kernels::Device& device);
 
   /// Every rank, around step `step` >= 1 and all that follows until the next: both do nothing if it is not to be traced. No event
   /// in between takes memory.
@@ -53,6 +56,7 @@ class Tracer {
   store::TraceHeader header_;
   std::vector<std::string> hosts_;  // of every rank, on rank 0
   std::vector<grid::Event> events_;
+  std::optional<grid::DeviceTimes> times_;  // where the device works while the host goes on
   bool tracing_ = false;
   ClockReading before_;
   double begin_ = 0;  // of the step, on this rank's clock

@@ -7,7 +7,6 @@
 namespace trireme::run {
 namespace {
 
-using grid::Traffic;
 using kernels::View;
 
 constexpr std::int64_t piece_elements = std::int64_t{1} << 22;  // of one transfer: 16 MiB
@@ -41,7 +40,7 @@ class SliceCollector {
 
 /// Moves the first `elements` elements of `own` on member `from` of the model group to member 0, piece by piece.
 void collect(grid::Grid& grid, kernels::Device& device, int from, View own, std::int64_t elements, SliceCollector* collector) {
-  grid::Communicator& group = grid.model();
+  grid::Control group = grid.model_control();
   std::vector<float> piece;
   for (std::int64_t first = 0; first < elements; first += piece_elements) {
     const std::int64_t count = std::min(piece_elements, elements - first);
@@ -51,10 +50,8 @@ void collect(grid::Grid& grid, kernels::Device& device, int from, View own, std:
     }
     if (from != 0) {
       piece.resize(count);
-      group.begin_group();
-      if (group.rank() == from) group.send(kernels::view(piece), 0, Traffic::control);
-      if (group.rank() == 0) group.receive(kernels::view(piece), from, Traffic::control);
-      group.wait(group.end_group());
+      if (group.rank() == from) group.send(piece, 0);
+      if (group.rank() == 0) group.receive(piece, from);
     }
     if (collector) collector->append(piece.data(), count);
   }

@@ -17,6 +17,15 @@ bool holds(const Chunk& chunk, const Parameter& parameter, int layers) {
   return parameter.layer >= chunk.first_layer && parameter.layer < chunk.first_layer + chunk.layers;
 }
 
+/// Appends the rows with decay, or those without, to the flat buffer.
+void place(LocalTable& table, bool decay) {
+  for (LocalParameter& row : table.rows) {
+    if (table.parameter(row).decay != decay) continue;
+    row.offset = table.elements;
+    table.elements += stride(row.elements);
+  }
+}
+
 /// Calls work(row, data rank that stores it) for each row that is stored, in their order: ranks never go down.
 template <class Work>
 void for_each_stored(const LocalTable& table, int data, const Work& work) {
@@ -40,14 +49,13 @@ const LocalParameter* LocalTable::find(const std::string& name, bool tied_copy) 
 }
 
 LocalTable make_local_table(const config::Model& model, const StageMap& map, int stage, int tensor, int rank) {
-  LocalTable table{model_parameters(model), {}, 0};
+  LocalTable table{model_parameters(model), {}};
   const auto add = [&](int index, int chunk, bool tied_copy) {
     const Parameter& parameter = table.parameters[index];
     Slice slice = slice_of(parameter, tensor, rank);
     const std::int64_t elements = slice.elements() + slice.padding;
     const bool counted = !tied_copy && (parameter.split_axis || rank == 0);
-    table.rows.push_back({index, chunk, tied_copy, counted, std::move(slice), table.elements, elements});
-    table.elements += stride(elements);
+    table.rows.push_back({index, chunk, tied_copy, counted, std::move(slice), 0, elements});
   };
   const auto& chunks = map.of_stage[stage];
   for (int c = 0; c < static_cast<int>(chunks.size()); ++c) {
@@ -56,6 +64,9 @@ LocalTable make_local_table(const config::Model& model, const StageMap& map, int
       if (holds(chunk, table.parameters[k], static_cast<int>(model.layers))) add(k, c, false);
     if (chunk.head && map.stages > 1) add(0, c, true);
   }
+  place(table, true);
+  table.decayed = table.elements;
+  place(table, false);
   return table;
 }
 
@@ -88,10 +99,13 @@ std::vector<Bucket> gradient_buckets(const LocalTable& table) {
   std::vector<Bucket> buckets;
   for (const LocalParameter& row : table.rows) {
     const Parameter& parameter = table.parameter(row);
-    if (parameter.name == token_embedding) continue;
+    if (parameter.name == token_embedding || !parameter.decay) continue;
     if (buckets.empty() || buckets.back().layer != parameter.layer) buckets.push_back({parameter.layer, row.offset, 0});
     buckets.back().elements = row.offset + row.elements - buckets.back().offset;  // rows of a layer are neighbours
   }
+  std::int64_t end = table.decayed;
+  for (const LocalParameter& row : table.rows) end = std::max(end, row.offset + row.elements);
+  if (end > table.decayed) buckets.push_back({Bucket::all_layers, table.decayed, end - table.decayed});
   return buckets;
 }
 

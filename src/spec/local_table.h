@@ -24,6 +24,7 @@ struct LocalParameter {
 struct LocalTable {
   std::vector<Parameter> parameters;  // all of the model, in table order
   std::vector<LocalParameter> rows;   // chunk by chunk, in the order of the forward pass
+  std::int64_t decayed = 0;           // elements at the front of the flat buffer: rows with weight decay, those without follow
   std::int64_t elements = 0;          // of the flat buffer
 
   const Parameter& parameter(const LocalParameter& row) const { return parameters[row.index]; }
@@ -42,9 +43,10 @@ std::int64_t stored_elements(const std::vector<const LocalParameter*>& rows);
 /// The largest of these numbers over all `data` ranks, in one walk.
 std::int64_t most_stored_elements(const LocalTable& table, int data);
 
-/// What is reduced over the data ranks at once: the gradients of one layer, -1 the positions, l the final norm. The token
-/// embedding goes by itself, after the tied gradients were added.
+/// What is reduced over the data ranks at once: the decayed rows of one layer, -1 the positions, when its backward pass is done;
+/// last of all the rows without decay, of all layers. The token embedding goes by itself, after the tied gradients were added.
 struct Bucket {
+  static constexpr int all_layers = -2;
   int layer;
   std::int64_t offset, elements;  // in the flat buffer
 };

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "store/half.h"
+#include "base/half.h"
 #include "store/safetensors_index.h"
 
 namespace trireme::store {
@@ -206,9 +206,11 @@ void SafetensorsReader::read_strided(const std::string& name, std::int64_t first
   else if (tensor.dtype == "F64")
     gather(data, width, counts, strides, 0, out, [](const std::byte* from) { return static_cast<float>(load<double>(from)); });
   else if (tensor.dtype == "F16")
-    gather(data, width, counts, strides, 0, out, [](const std::byte* from) { return from_fp16(load<std::uint16_t>(from)); });
+    gather(data, width, counts, strides, 0, out,
+           [](const std::byte* from) { return base::from_fp16(load<std::uint16_t>(from)); });
   else
-    gather(data, width, counts, strides, 0, out, [](const std::byte* from) { return from_bf16(load<std::uint16_t>(from)); });
+    gather(data, width, counts, strides, 0, out,
+           [](const std::byte* from) { return base::from_bf16(load<std::uint16_t>(from)); });
 }
 
 }  // namespace trireme::store

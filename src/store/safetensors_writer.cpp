@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "store/half.h"
+#include "base/half.h"
 #include "store/safetensors.h"
 
 namespace trireme::store {
@@ -95,8 +95,8 @@ void SafetensorsWriter::write(const std::string& name, const float* values, std:
 }
 
 void SafetensorsWriter::put_rounded(const std::string& name, const float* values, std::int64_t count) {
-  const auto round = dtype_ == Dtype::bf16 ? to_bf16 : to_fp16;
-  const auto back = dtype_ == Dtype::bf16 ? from_bf16 : from_fp16;
+  const auto round = dtype_ == Dtype::bf16 ? base::to_bf16 : base::to_fp16;
+  const auto back = dtype_ == Dtype::bf16 ? base::from_bf16 : base::from_fp16;
   std::vector<std::uint16_t> halves(static_cast<std::size_t>(std::min(count, piece_elements)));
   for (std::int64_t first = 0; first < count; first += piece_elements) {
     const std::int64_t here = std::min(piece_elements, count - first);

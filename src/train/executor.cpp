@@ -16,12 +16,19 @@ struct PipelineExecutor::Run {
   const layout::Program& program;
   Batches& batches;
   std::int64_t step;
+  Loss& loss;
   const TrainingPass* training;  // null: evaluation
 };
 
 namespace {
 
 grid::Subject subject(const Action& action) { return {.microbatch = action.microbatch, .chunk = action.chunk}; }
+
+bool reads_tokens(const spec::Chunk& chunk) { return chunk.embedding || chunk.head; }
+
+int most_microbatches(const layout::Layout& layout) {
+  return std::max(layout.training.schedule.microbatches, layout.evaluation ? layout.evaluation->schedule.microbatches : 0);
+}
 
 }  // namespace
 
@@ -36,29 +43,32 @@ PipelineExecutor::PipelineExecutor(const config::Config& config, const layout::L
                             payload == Payload::activation ? Traffic::pp_activation : Traffic::pp_gradient);
   }
   const std::int64_t tokens = config.model.sequence * config.batch.micro;
-  inputs_.resize(tokens);
-  targets_.resize(tokens);
-  for (int c = 0; c < replica.stage().chunk_count(); ++c) slots_.emplace_back(replica.stage().slot_count(c));
+  const auto& stage = replica.stage();
+  for (int c = 0; c < stage.chunk_count(); ++c) {
+    slots_.emplace_back(stage.slot_count(c));
+    if (!tokens_ && reads_tokens(stage.chunk(c)))
+      tokens_.emplace(replica.device(), most_microbatches(layout) * 2 * tokens * bytes_of(base::DType::int32));
+  }
 }
 
-double PipelineExecutor::train(const layout::Program& program, const TrainingPass& pass) {
-  return run({program, pass.batches, pass.step, &pass});
+void PipelineExecutor::train(const layout::Program& program, const TrainingPass& pass) {
+  run({program, pass.batches, pass.step, pass.loss, &pass});
 }
 
-double PipelineExecutor::evaluate(const layout::Program& program, Batches& batches, std::int64_t step) {
-  return run({program, batches, step, nullptr});
+void PipelineExecutor::evaluate(const layout::Program& program, Batches& batches, std::int64_t step, Loss& loss) {
+  run({program, batches, step, loss, nullptr});
 }
 
-double PipelineExecutor::run(const Run& run) {
+void PipelineExecutor::run(const Run& run) {
   const int stage = replica_.grid().at().pipeline;
   const auto& actions = run.program.schedule.actions[stage];
   const auto& groups = run.program.messages.before[stage];
-  double loss = 0;
+  run.loss.clear();
   for (std::size_t k = 0; k < actions.size(); ++k) {
     for (const Transfer& transfer : groups[k]) post(run, transfer);
     switch (actions[k].act) {
       case Act::forward:
-        loss += forward(run, actions[k]);
+        forward(run, actions[k]);
         break;
       case Act::backward:
         backward(run, actions[k]);
@@ -69,7 +79,6 @@ double PipelineExecutor::run(const Run& run) {
     }
   }
   for (const Transfer& transfer : groups.back()) post(run, transfer);
-  return loss;
 }
 
 /// Posts a transfer and goes on: it is waited for when its buffer is needed.
@@ -89,12 +98,14 @@ void PipelineExecutor::post(const Run& run, const Transfer& transfer) {
 
 void PipelineExecutor::load_tokens(const Run& run, const Action& action, const model::Slot& slot) {
   const grid::Activity::Scope scope(activity_, Work::data, subject(action));
-  run.batches.load(run.step, action.microbatch, inputs_.data(), targets_.data());
-  replica_.device().upload(slot.tokens, inputs_.data());
-  replica_.device().upload(slot.targets, targets_.data());
+  const std::int64_t count = slot.tokens.count;
+  std::int32_t* inputs = static_cast<std::int32_t*>(tokens_->data()) + action.microbatch * 2 * count;
+  run.batches.load(run.step, action.microbatch, inputs, inputs + count);
+  replica_.device().upload_later(slot.tokens, inputs);
+  replica_.device().upload_later(slot.targets, inputs + count);
 }
 
-double PipelineExecutor::forward(const Run& run, const Action& action) {
+void PipelineExecutor::forward(const Run& run, const Action& action) {
   const int index = slot_of(action.chunk, action.microbatch);
   SlotState& state = slots_[action.chunk][index];
   model::Stage& stage = replica_.stage();
@@ -102,17 +113,18 @@ double PipelineExecutor::forward(const Run& run, const Action& action) {
   state.input_received.settle();
   state.output_sent.settle();
   if (chunk.head) state.gradient_sent.settle();
-  if (chunk.embedding || chunk.head) load_tokens(run, action, stage.slot(action.chunk, index));
+  if (reads_tokens(chunk)) load_tokens(run, action, stage.slot(action.chunk, index));
   const auto first = static_cast<std::uint64_t>(run.batches.first_sample(run.step, action.microbatch));
-  if (!run.training) {
-    const grid::Activity::Scope scope(activity_, Work::evaluation, subject(action));
-    return stage.evaluate(action.chunk, index, first);
-  }
-  peak_alive_ = std::max(peak_alive_, ++alive_);
-  const grid::Activity::Scope scope(activity_, Work::forward, subject(action));
-  const double loss = stage.forward(action.chunk, index, first, run.training->gradients, run.training->loss_scale);
-  if (Probe* probe = run.training->probe) probe->after_forward(action.chunk, index, action.microbatch, loss);
-  return loss;
+  const kernels::View loss = run.loss.microbatch();
+  if (run.training) peak_alive_ = std::max(peak_alive_, ++alive_);
+  const grid::Activity::Scope scope(activity_, run.training ? Work::forward : Work::evaluation, subject(action));
+  if (run.training)
+    stage.forward(action.chunk, index, first, run.training->gradients, run.training->loss_scale, loss);
+  else
+    stage.evaluate(action.chunk, index, first, loss);
+  if (chunk.head) run.loss.add();
+  Probe* probe = run.training ? run.training->probe : nullptr;
+  if (probe) probe->after_forward(action.chunk, index, action.microbatch, loss);
 }
 
 void PipelineExecutor::backward(const Run& run, const Action& action) {

@@ -10,6 +10,7 @@
 #include "layout/layout.h"
 #include "train/batches.h"
 #include "train/link.h"
+#include "train/loss.h"
 #include "train/replica.h"
 
 namespace trireme::train {
@@ -18,8 +19,8 @@ namespace trireme::train {
 class Probe {
  public:
   virtual ~Probe() = default;
-  /// `loss`: of the microbatch, 0 but in the last chunk of the model.
-  virtual void after_forward(int chunk, int slot, int microbatch, double loss) = 0;
+  /// `loss`: of the microbatch, fp64 [1] in device memory, formed in the last chunk of the model.
+  virtual void after_forward(int chunk, int slot, int microbatch, kernels::View loss) = 0;
   /// The gradients of `layer`'s parameters hold this microbatch too (-1: embedding, l: final norm and output layer), and, but for
   /// the embedding, the slot's gradient is that of the layer's input.
   virtual void after_backward(int chunk, int slot, int microbatch, int layer) = 0;
@@ -29,6 +30,7 @@ class Probe {
 struct TrainingPass {
   Batches& batches;
   std::int64_t step;
+  Loss& loss;                               // gets the sum over this pipeline's targets, on the last stage
   float loss_scale;                         // of the loss, before the backward pass
   const model::StageParameters& gradients;  // accumulate
   std::function<void(int)> layer_done;      // the gradients of this layer are complete (-1: embedding, l: final norm)
@@ -38,14 +40,14 @@ struct TrainingPass {
 
 class PipelineExecutor {
  public:
-  /// Refers to `replica`.
+  /// Takes pinned memory for the tokens of every microbatch of a pass. Refers to `replica`.
   PipelineExecutor(const config::Config& config, const layout::Layout& layout, Replica& replica);
 
-  /// One step, forward and backward. Returns the sum of losses over this pipeline's targets, in nats, on the last stage, 0
-  /// elsewhere. Every rank calls it.
-  double train(const layout::Program& program, const TrainingPass& pass);
-  /// The same sum without gradients and dropout, for the program's forward passes of `step`'s samples.
-  double evaluate(const layout::Program& program, Batches& batches, std::int64_t step);
+  /// One step, forward and backward. Every rank calls it. The host goes on while the device works; it must have waited for the
+  /// device before the next pass, whose tokens take the place of this one's.
+  void train(const layout::Program& program, const TrainingPass& pass);
+  /// The loss alone, without gradients and dropout, by the program's forward passes of `step`'s samples.
+  void evaluate(const layout::Program& program, Batches& batches, std::int64_t step, Loss& loss);
 
   /// The most activations alive at once in training so far, each of one microbatch and chunk, from forward to backward.
   int peak_activations() const { return peak_alive_; }
@@ -57,18 +59,18 @@ class PipelineExecutor {
   };
   struct Run;
 
-  double run(const Run& run);
+  void run(const Run& run);
   void post(const Run& run, const schedule::Transfer& transfer);
-  double forward(const Run& run, const schedule::Action& action);
+  void forward(const Run& run, const schedule::Action& action);
   void backward(const Run& run, const schedule::Action& action);
   void load_tokens(const Run& run, const schedule::Action& action, const model::Slot& slot);
   int slot_of(int chunk, int microbatch) const { return microbatch % replica_.stage().slot_count(chunk); }
 
   Replica& replica_;
   grid::Activity& activity_;
-  std::vector<std::optional<Link>> links_;      // [layout.channels]; nothing where this stage is no end
-  std::vector<std::vector<SlotState>> slots_;   // [v][slots]
-  std::vector<std::int32_t> inputs_, targets_;  // [s, b], on their way to a slot
+  std::vector<std::optional<Link>> links_;       // [layout.channels]; nothing where this stage is no end
+  std::vector<std::vector<SlotState>> slots_;    // [v][slots]
+  std::optional<kernels::PinnedMemory> tokens_;  // int32 [microbatches, 2, s b]: inputs, targets; no upload waits for another
   int alive_ = 0, peak_alive_ = 0;
 };
 

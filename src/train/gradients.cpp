@@ -1,6 +1,5 @@
 #include "train/gradients.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -27,32 +26,37 @@ void GradientReducer::layer_done(int layer) {
 }
 
 void GradientReducer::finish() {
+  layer_done(spec::Bucket::all_layers);
   if (output_gradient_) kernels_.add(tied_, output_gradient_);
-  if (grid_.has_tied()) grid_.tied().wait(grid_.tied().all_reduce(tied_, Reduce::sum, Traffic::tied_embedding));
+  if (grid_.has_tied()) grid_.tied().order_after(grid_.tied().all_reduce(tied_, Reduce::sum, Traffic::tied_embedding));
   if (tied_) start(tied_);
-  grid_.data().wait(last_);
+  grid_.data().order_after(last_);
 }
 
-GradientNorm::GradientNorm(const spec::LocalTable& table, kernels::Kernels& kernels, grid::Grid& grid)
-    : table_(table), kernels_(kernels), grid_(grid), slots_(table.parameters.size() * grid.tensor().size()) {}
+std::int64_t GradientNorm::slots(Replica& replica) {
+  return std::ssize(replica.table().parameters) * replica.grid().shape().tensor;
+}
 
-double GradientNorm::operator()(View gradients) {
-  std::fill(slots_.begin(), slots_.end(), 0.0);
-  for (const spec::LocalParameter& row : table_.rows)
+GradientNorm::GradientNorm(Replica& replica, kernels::Arena& arena)
+    : replica_(replica), slots_(arena.take(kernels::StepRecord::type, slots(replica))) {}
+
+View GradientNorm::operator()(View gradients) {
+  grid::Grid& grid = replica_.grid();
+  replica_.device().zero(slots_);
+  for (const spec::LocalParameter& row : replica_.table().rows)
     if (row.counted)
-      slots_[row.index * grid_.tensor().size() + grid_.tensor().rank()] =
-          kernels_.squared_norm(gradients.slice(row.offset, row.elements));
-  grid_.model().wait(grid_.model().all_reduce(kernels::view(slots_), Reduce::sum, Traffic::control));
-  double sum = 0;
-  for (double slot : slots_) sum += slot;
-  return std::sqrt(sum);
+      replica_.kernels().squared_norm(gradients.slice(row.offset, row.elements),
+                                      slots_.slice(row.index * grid.shape().tensor + grid.at().tensor, 1));
+  grid.model().order_after(grid.model().all_reduce(slots_, Reduce::sum, Traffic::control));
+  return slots_;
 }
 
 std::vector<double> GradientNorm::by_parameter() const {
-  const int t = grid_.tensor().size();
-  std::vector<double> norms;
-  for (std::size_t k = 0; k < slots_.size(); k += t)
-    norms.push_back(std::sqrt(std::accumulate(slots_.begin() + k, slots_.begin() + k + t, 0.0)));
+  const std::ptrdiff_t t = replica_.grid().shape().tensor;
+  std::vector<double> squares(static_cast<std::size_t>(slots_.count)), norms;
+  replica_.device().download(squares.data(), slots_);
+  for (auto first = squares.begin(); first != squares.end(); first += t)
+    norms.push_back(std::sqrt(std::accumulate(first, first + t, 0.0)));
   return norms;
 }
 

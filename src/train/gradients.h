@@ -3,13 +3,12 @@
 
 #include <vector>
 
-#include "grid/grid.h"
-#include "kernels/kernels.h"
-#include "spec/local_table.h"
+#include "train/replica.h"
 
 namespace trireme::train {
 
-/// Reduces a rank's gradients over data parallelism, one bucket a layer, each as soon as its layer's last backward pass is done.
+/// Reduces a rank's gradients over data parallelism: the matrices of a layer as soon as its last backward pass is done, the
+/// vectors of all layers, which are small, at once at the end.
 ///
 /// The tied embedding has one gradient from the look-up and one from the output layer. They are summed apart over the
 /// microbatches, then added (over first and last stage, or here when p = 1), and only then reduced over data: so the sums run
@@ -41,20 +40,22 @@ class GradientReducer {
   grid::Ticket last_;              // of the data group: calls there finish in order
 };
 
-/// sqrt of the sum over all parameters, each counted once. A sum of squares per tensor and tensor rank, in double, exchanged
-/// with one contributor a slot and added in table order: bitwise equal whatever p is. Every rank calls it.
+/// What the norm of all parameters' gradients is formed from, each counted once: a sum of squares per tensor and tensor rank, in
+/// double, exchanged with one contributor a slot. Added in table order they are bitwise equal whatever p is (Kernels::clip).
 class GradientNorm {
  public:
-  GradientNorm(const spec::LocalTable& table, kernels::Kernels& kernels, grid::Grid& grid);
-  double operator()(kernels::View gradients);
-  /// Of the last call, the norm of each parameter's gradient, in table order.
+  /// Takes its slots from `arena`. Refers to `replica`.
+  GradientNorm(Replica& replica, kernels::Arena& arena);
+  /// Elements of the slots.
+  static std::int64_t slots(Replica& replica);
+  /// Every rank. Returns the slots, in table order: fp64 [parameters, t].
+  kernels::View operator()(kernels::View gradients);
+  /// Of the last call, the norm of each parameter's gradient, in table order. Reads the device's memory.
   std::vector<double> by_parameter() const;
 
  private:
-  const spec::LocalTable& table_;
-  kernels::Kernels& kernels_;
-  grid::Grid& grid_;
-  std::vector<double> slots_;  // [parameters, t]
+  Replica& replica_;
+  kernels::View slots_;  // [parameters, t]
 };
 
 }  // namespace trireme::train

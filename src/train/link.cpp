@@ -3,7 +3,7 @@
 namespace trireme::train {
 
 void InFlight::settle() {
-  if (channel_) channel_->wait(ticket_);
+  if (channel_) channel_->order_after(ticket_);
   channel_ = nullptr;
 }
 

@@ -10,7 +10,7 @@ class InFlight {
  public:
   InFlight() = default;
   InFlight(grid::Communicator& channel, grid::Ticket ticket) : channel_(&channel), ticket_(ticket) {}
-  /// Returns when the transfer, if there is one, is done; from then on there is none.
+  /// What the device is given from here on starts when the transfer, if there is one, is done; from then on there is none.
   void settle();
 
  private:

@@ -1,24 +1,32 @@
-// The mean loss of a step or an evaluation, from the sums of its pipelines.
+// The loss of a step's or an evaluation's samples, formed in device memory.
 #pragma once
 
-#include <vector>
-
-#include "grid/grid.h"
+#include "train/replica.h"
 
 namespace trireme::train {
 
-class MeanLoss {
+/// The sum over a pipeline's targets grows by one microbatch after the other, in their order; then the sums of all pipelines are
+/// added. One contributor a slot, added in order, so that no layout rounds differently.
+class Loss {
  public:
-  explicit MeanLoss(grid::Grid& grid) : grid_(grid), slots_(static_cast<std::size_t>(grid.shape().data)) {}
+  /// Takes its cells. Refers to `replica`.
+  explicit Loss(Replica& replica);
+  Loss(const Loss&) = delete;
+  Loss& operator=(const Loss&) = delete;
 
-  /// `pipeline_sum`: of the losses of this pipeline's targets, known on its last stage; `tokens`: of all pipelines. The sums are
-  /// exchanged with one contributor a slot and added in order, so that no layout rounds differently. Every rank; all return the
-  /// same.
-  double operator()(double pipeline_sum, double tokens);
+  /// Begins a sum.
+  void clear() { replica_.device().zero(sum_); }
+  /// Of one microbatch, fp64 [1]: for the last stage to write, before add().
+  kernels::View microbatch() const { return microbatch_; }
+  void add() { replica_.kernels().add(sum_, microbatch_); }
+  /// total (fp64 [1]) := the sum over all pipelines. Known on the last stage, wanted everywhere: every rank calls it.
+  void reduce(kernels::View total);
 
  private:
-  grid::Grid& grid_;
-  std::vector<double> slots_;  // [d]
+  Replica& replica_;
+  kernels::Arena arena_;
+  kernels::View microbatch_, sum_;  // [1]
+  kernels::View slots_;             // [d]
 };
 
 }  // namespace trireme::train

@@ -17,8 +17,6 @@ double learning_rate(const config::Optimizer& o, std::int64_t step) {
   return o.min_learning_rate + (o.learning_rate - o.min_learning_rate) / 2 * (1 + std::cos(std::numbers::pi * progress));
 }
 
-double clip_factor(double clip, double norm) { return clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1.0; }
-
 Optimizer::Optimizer(const config::Optimizer& settings, const spec::LocalTable& table, kernels::Kernels& kernels,
                      kernels::Arena& arena)
     : settings_(settings),
@@ -27,21 +25,22 @@ Optimizer::Optimizer(const config::Optimizer& settings, const spec::LocalTable& 
       first_moment_(arena.take(type_of(spec::State::first_moment), table.elements)),
       second_moment_(arena.take(type_of(spec::State::second_moment), table.elements)) {}
 
-void Optimizer::update(std::int64_t step, double gradient_scale, kernels::View weights, kernels::View gradients) {
+void Optimizer::update(std::int64_t step, kernels::View record, kernels::View weights, kernels::View gradients) {
   const double k = static_cast<double>(step + 1);
   kernels::AdamW adamw{.learning_rate = static_cast<float>(learning_rate(settings_, step)),
                        .beta1 = static_cast<float>(settings_.beta1),
                        .beta2 = static_cast<float>(settings_.beta2),
                        .epsilon = static_cast<float>(settings_.epsilon),
-                       .weight_decay = 0,
-                       .gradient_scale = static_cast<float>(gradient_scale),
+                       .weight_decay = static_cast<float>(settings_.weight_decay),
                        .correction1 = static_cast<float>(1 - std::pow(settings_.beta1, k)),
                        .correction2 = static_cast<float>(1 - std::pow(settings_.beta2, k))};
-  for (const spec::LocalParameter& row : table_.rows) {
-    const auto part = [&](kernels::View buffer) { return buffer.slice(row.offset, row.elements); };
-    adamw.weight_decay = table_.parameter(row).decay ? static_cast<float>(settings_.weight_decay) : 0.0f;
-    kernels_.adamw(adamw, part(weights), part(gradients), part(first_moment_), part(second_moment_));
-  }
+  const auto update_range = [&](std::int64_t first, std::int64_t elements) {
+    const auto part = [&](kernels::View buffer) { return buffer.slice(first, elements); };
+    kernels_.adamw(adamw, record, part(weights), part(gradients), part(first_moment_), part(second_moment_), {});
+  };
+  update_range(0, table_.decayed);
+  adamw.weight_decay = 0;
+  update_range(table_.decayed, table_.elements - table_.decayed);
 }
 
 }  // namespace trireme::train

@@ -11,17 +11,14 @@ namespace trireme::train {
 /// D = 0: constant after warm-up.
 double learning_rate(const config::Optimizer& optimizer, std::int64_t step);
 
-/// min(1, clip / (norm + 1e-6)); 1 when clip is 0.
-double clip_factor(double clip, double norm);
-
 class Optimizer {
  public:
   /// Takes two moments a parameter from `arena`.
   Optimizer(const config::Optimizer& settings, const spec::LocalTable& table, kernels::Kernels& kernels, kernels::Arena& arena);
+  /// One update of `weights` in step `step` >= 0, scaled or skipped as `record` says (kernels::StepRecord, in device memory).
+  void update(std::int64_t step, kernels::View record, kernels::View weights, kernels::View gradients);
   kernels::View first_moment() const { return first_moment_; }
   kernels::View second_moment() const { return second_moment_; }
-  /// One update of `weights` in step `step` >= 0 with gradients times gradient_scale.
-  void update(std::int64_t step, double gradient_scale, kernels::View weights, kernels::View gradients);
 
  private:
   config::Optimizer settings_;

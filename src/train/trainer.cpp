@@ -18,6 +18,8 @@ double tokens_of(const config::Config& config, std::int64_t samples) {
   return static_cast<double>(samples * config.model.sequence);
 }
 
+kernels::View loss_cell(const Updater& updater) { return updater.record().slice(kernels::StepRecord::loss_cell, 1); }
+
 }  // namespace
 
 bool StepResult::finite() const { return std::isfinite(loss) && std::isfinite(gradient_norm); }
@@ -29,9 +31,9 @@ Trainer::Trainer(const config::Config& config, const layout::Layout& layout, gri
       sources_(std::move(sources)),
       replica_(config_, layout_, std::move(grid), std::move(backend)),
       updater_(config_, layout_, replica_),
+      loss_(replica_),
       executor_(config_, layout_, replica_),
-      batches_(make_batches(config_, *sources_.training, replica_.grid(), config_.batch.global, config_.data.shuffle)),
-      mean_loss_(replica_.grid()) {
+      batches_(make_batches(config_, *sources_.training, replica_.grid(), config_.batch.global, config_.data.shuffle)) {
   if (sources_.validation)
     held_out_.emplace(make_batches(config_, *sources_.validation, replica_.grid(), config_.run.evaluate_samples, true));
   replica_.grid().world().agree([&] {
@@ -44,35 +46,40 @@ Trainer::Trainer(const config::Config& config, const layout::Layout& layout, gri
   updater_.seal();
 }
 
-/// Returns the sum of losses over this pipeline's targets on the last stage, 0 elsewhere.
-double Trainer::run_passes(std::int64_t step, const std::function<void()>& optimizer_step, Probe* probe) {
+void Trainer::run_passes(std::int64_t step, const std::function<void()>& optimizer_step, Probe* probe) {
   grid().world().activity().set_step(step);
   updater_.begin();
   // The gradient is the mean over the global batch's tokens, so the loss is scaled before the backward pass.
   const auto scale = static_cast<float>(1 / tokens_of(config_, config_.batch.global));
   const auto layer_done = [this](int layer) { updater_.layer_done(layer); };
-  return executor_.train(layout_.training, {batches_, step, scale, updater_.gradients(), layer_done, optimizer_step, probe});
+  executor_.train(layout_.training, {batches_, step, loss_, scale, updater_.gradients(), layer_done, optimizer_step, probe});
 }
 
 StepResult Trainer::step(std::int64_t step) {
-  StepResult result{.learning_rate = learning_rate(config_.optimizer, step)};
   const auto optimizer_step = [&] {
     updater_.reduce();
     const grid::Activity::Scope scope(grid().world().activity(), grid::Work::optimizer_step);
-    result.gradient_norm = updater_.update(step);
+    updater_.update(step);
   };
-  result.loss = mean_loss_(run_passes(step, std::ref(optimizer_step), nullptr), tokens_of(config_, config_.batch.global));
-  return result;
+  run_passes(step, std::ref(optimizer_step), nullptr);
+  loss_.reduce(loss_cell(updater_));
+  kernels::StepRecord record;
+  replica_.device().download(&record, updater_.record());  // the one place of a step where the host waits for the device
+  return {record.loss / tokens_of(config_, config_.batch.global), record.norm, learning_rate(config_.optimizer, step)};
 }
 
 void Trainer::replay(std::int64_t step, Probe& probe) {
   run_passes(
       step, [this] { updater_.reduce(); }, &probe);
+  replica_.device().synchronize();
 }
 
 double Trainer::evaluate() {
-  return mean_loss_(executor_.evaluate(layout_.evaluation.value(), held_out_.value(), 0),
-                    tokens_of(config_, config_.run.evaluate_samples));
+  executor_.evaluate(layout_.evaluation.value(), held_out_.value(), 0, loss_);
+  loss_.reduce(loss_cell(updater_));  // the step's record was read
+  double loss = 0;
+  replica_.device().download(&loss, loss_cell(updater_));
+  return loss / tokens_of(config_, config_.run.evaluate_samples);
 }
 
 std::vector<const kernels::Arena*> Trainer::arenas() const {

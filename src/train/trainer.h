@@ -55,17 +55,17 @@ class Trainer {
   std::vector<const kernels::Arena*> arenas() const;
 
  private:
-  double run_passes(std::int64_t step, const std::function<void()>& optimizer_step, Probe* probe);
+  void run_passes(std::int64_t step, const std::function<void()>& optimizer_step, Probe* probe);
 
   config::Config config_;
   layout::Layout layout_;
   Sources sources_;
   Replica replica_;
   Updater updater_;
+  Loss loss_;
   PipelineExecutor executor_;
   Batches batches_;
   std::optional<Batches> held_out_;
-  MeanLoss mean_loss_;
 };
 
 }  // namespace trireme::train

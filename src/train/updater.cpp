@@ -1,12 +1,12 @@
 #include "train/updater.h"
 
-#include <cmath>
-
+#include "base/alignment.h"
 #include "train/arena.h"
 
 namespace trireme::train {
 namespace {
 
+using kernels::StepRecord;
 using kernels::View;
 using spec::MemoryClass;
 using spec::State;
@@ -22,6 +22,11 @@ model::StageParameters gradient_views(const spec::LocalTable& table, View gradie
   return views;
 }
 
+/// Of a step's record and what its norm is formed from, with what alignment adds.
+std::int64_t bytes_of_record(Replica& replica) {
+  return bytes_of(StepRecord::type) * GradientNorm::slots(replica) + 2 * base::buffer_alignment;
+}
+
 }  // namespace
 
 Updater::Updater(const config::Config& config, const layout::Layout& layout, Replica& replica)
@@ -29,11 +34,13 @@ Updater::Updater(const config::Config& config, const layout::Layout& layout, Rep
       replica_(replica),
       gradient_arena_(make_arena(replica.device(), layout.memory[replica.grid().at().pipeline], MemoryClass::gradients)),
       optimizer_arena_(make_arena(replica.device(), layout.memory[replica.grid().at().pipeline], MemoryClass::optimizer)),
+      record_arena_(replica.device(), "record", bytes_of_record(replica)),
       gradient_(gradient_arena_.take(type_of(State::gradient), replica.table().elements)),
       output_gradient_(take_output_gradient(layout, replica.table(), gradient_arena_)),
+      record_(record_arena_.take(StepRecord::type, StepRecord::cells)),
       views_(gradient_views(replica.table(), gradient_, output_gradient_, static_cast<int>(config.model.layers))),
       reducer_(replica.table(), gradient_, output_gradient_, replica.kernels(), replica.grid()),
-      norm_(replica.table(), replica.kernels(), replica.grid()),
+      norm_(replica, record_arena_),
       optimizer_(config.optimizer, replica.table(), replica.kernels(), optimizer_arena_) {}
 
 void Updater::begin() {
@@ -41,10 +48,9 @@ void Updater::begin() {
   if (output_gradient_) replica_.device().zero(output_gradient_);
 }
 
-double Updater::update(std::int64_t step) {
-  const double norm = norm_(gradient_);
-  if (std::isfinite(norm)) optimizer_.update(step, clip_factor(settings_.clip, norm), replica_.weights(), gradient_);
-  return norm;
+void Updater::update(std::int64_t step) {
+  replica_.kernels().clip(settings_.clip, norm_(gradient_), record_);
+  optimizer_.update(step, record_, replica_.weights(), gradient_);
 }
 
 TrainingState Updater::state() const {
@@ -52,7 +58,7 @@ TrainingState Updater::state() const {
 }
 
 void Updater::seal() {
-  for (kernels::Arena* arena : {&gradient_arena_, &optimizer_arena_}) arena->seal();
+  for (kernels::Arena* arena : {&gradient_arena_, &optimizer_arena_, &record_arena_}) arena->seal();
 }
 
 }  // namespace trireme::train

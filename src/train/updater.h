@@ -26,11 +26,14 @@ class Updater {
   void layer_done(int layer) { reducer_.layer_done(layer); }
   /// After the last backward pass: all gradients are summed over the data ranks. Every rank.
   void reduce() { reducer_.finish(); }
-  /// Step `step` >= 0 with the reduced gradients: returns their norm before clipping; when that is not finite the weights stay.
-  /// Every rank; all return the same.
-  double update(std::int64_t step);
+  /// Step `step` >= 0 with the reduced gradients: forms the record's norm, scale and whether to skip, and updates the weights as
+  /// it says. Every rank; all form the same. Does not wait for the device.
+  void update(std::int64_t step);
 
-  /// Of the last update, the norm of each parameter's gradient (spec::model_parameters), before clipping. No communication.
+  /// The step's kernels::StepRecord, in device memory. Its loss is the caller's to write.
+  kernels::View record() const { return record_; }
+  /// Of the last update, the norm of each parameter's gradient (spec::model_parameters), before clipping. No communication; reads
+  /// the device's memory.
   std::vector<double> gradient_norms() const { return norm_.by_parameter(); }
   /// Where the passes accumulate; with p = 1 the output layer's gradient is apart from the token embedding's.
   const model::StageParameters& gradients() const { return views_; }
@@ -46,8 +49,8 @@ class Updater {
  private:
   config::Optimizer settings_;
   Replica& replica_;
-  kernels::Arena gradient_arena_, optimizer_arena_;
-  kernels::View gradient_, output_gradient_;
+  kernels::Arena gradient_arena_, optimizer_arena_, record_arena_;
+  kernels::View gradient_, output_gradient_, record_;
   model::StageParameters views_;
   GradientReducer reducer_;
   GradientNorm norm_;

@@ -32,10 +32,10 @@ config::Config configuration(const Case& c, int stages) {
 }
 
 double step_seconds(train::Trainer& trainer, grid::World& world, std::int64_t step) {
-  world.barrier();
+  world.everyone().barrier();
   const double begin = base::now();
   trainer.step(step);
-  world.barrier();
+  world.everyone().barrier();
   return base::now() - begin;
 }
 
@@ -54,7 +54,7 @@ void measure(grid::World& world, const Case& c, const std::string& folder) {
     const double slept = work_seconds(world);
     tracer.begin(step);
     const double now = step_seconds(trainer, world, step - 1);
-    const double slept_now = world.sum(work_seconds(world) - slept) / world.size();
+    const double slept_now = world.everyone().sum(work_seconds(world) - slept) / world.size();
     tracer.end();
     if (world.rank() != 0 || now >= seconds) continue;
     seconds = now, work = slept_now;

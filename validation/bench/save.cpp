@@ -53,16 +53,16 @@ void measure(grid::World& world, const std::string& folder, int millions) {
                                trainer.layout().memory[trainer.grid().at().pipeline].bytes[5]);
   std::vector<double> plain, waited, saved;
   for (int round = 0; round < rounds; ++round) {
-    world.barrier();
+    world.everyone().barrier();
     if (world.rank() == 0) plain.push_back(plain_write(folder + "/bench-save.plain", bytes));
-    world.barrier();
+    world.everyone().barrier();
     const double begin = base::now();
     writer.save(round + 1);
     waited.push_back(base::now() - begin);
     writer.finish();
     saved.push_back(base::now() - begin);
   }
-  world.barrier();
+  world.everyone().barrier();
   if (world.rank() != 0) return;
   std::filesystem::remove_all(folder + "/bench-save");
   const double disk = median(plain), save = median(saved), mib = static_cast<double>(bytes) / (1 << 20);

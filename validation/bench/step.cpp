@@ -16,6 +16,7 @@
 #include "run/tracer.h"
 #include "validation/unit/support/process.h"
 #include "validation/unit/support/small_run.h"
+#include "validation/unit/support/views.h"
 
 namespace {
 
@@ -76,7 +77,7 @@ class Yardstick {
 
  private:
   void once(LinearShape shape) {
-    const auto part = [](std::vector<float>& v, std::int64_t count) { return kernels::view(v).slice(0, count); };
+    const auto part = [](std::vector<float>& v, std::int64_t count) { return test::view(v).slice(0, count); };
     const auto x = part(x_, shape.rows * shape.in), y = part(y_, shape.rows * shape.out), dx = part(dx_, shape.rows * shape.in);
     const auto w = part(w_, shape.in * shape.out), dw = part(dw_, shape.in * shape.out);
     kernels_.linear(shape, x, w, {}, y);
@@ -91,7 +92,7 @@ class Yardstick {
 /// Steps with and without tracing in turn, so that a change of the machine's clock moves both.
 void tracing(grid::World& world, train::Trainer& trainer, const config::Config& config, int repeats) {
   const test::Folder folder;
-  run::Tracer tracer(world, config, trainer.layout(), "", folder.path());
+  run::Tracer tracer(world, config, trainer.layout(), "", folder.path(), trainer.replica().device());
   std::vector<double> plain, traced, around;
   for (int k = 1; k <= repeats; ++k) {
     plain.push_back(seconds_of([&] { trainer.step(0); }));

@@ -1,9 +1,10 @@
-// AdamW and the sums and counts around it.
+// AdamW, and the sums, counts and casts around it.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <numeric>
 
+#include "base/half.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/ranges.h"
@@ -13,13 +14,14 @@ namespace trireme::kernels {
 namespace {
 
 TRIREME_RANGE_FUNCTION
-void adamw_range(std::int64_t n, AdamW step, float* weight, const float* gradient, float* first, float* second) {
+void adamw_range(std::int64_t n, AdamW step, float gradient_scale, float* weight, const float* gradient, float* first,
+                 float* second) {
   const float rest1 = 1.0f - step.beta1, rest2 = 1.0f - step.beta2;
   const float inverse1 = 1.0f / step.correction1, inverse2 = 1.0f / step.correction2;
   const float decay = step.learning_rate * step.weight_decay;
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
-    const float g = step.gradient_scale * gradient[i];
+    const float g = gradient_scale * gradient[i];
     const float m = step.beta1 * first[i] + rest1 * g;
     const float v = step.beta2 * second[i] + rest2 * (g * g);
     first[i] = m;
@@ -27,6 +29,14 @@ void adamw_range(std::int64_t n, AdamW step, float* weight, const float* gradien
     const float update = m * inverse1 / (std::sqrt(v * inverse2) + step.epsilon);
     weight[i] -= step.learning_rate * update + decay * weight[i];
   }
+}
+
+void narrow_range(std::int64_t n, DType type, const float* x, std::uint16_t* y) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = type == DType::bf16 ? base::to_bf16(x[i]) : base::to_fp16(x[i]);
+}
+
+void widen_range(std::int64_t n, DType type, const std::uint16_t* x, float* y) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = type == DType::bf16 ? base::from_bf16(x[i]) : base::from_fp16(x[i]);
 }
 
 TRIREME_RANGE_FUNCTION
@@ -49,27 +59,65 @@ double non_finite_in(std::int64_t n, const float* x) {
 
 }  // namespace
 
-void CpuKernels::adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment) {
+void CpuKernels::clip(double clip, View squares, View record) {
+  const double* from = cells(squares, squares.count);
+  double* to = cells(record, StepRecord::cells);
+  const double norm = std::sqrt(std::accumulate(from, from + squares.count, 0.0));
+  to[StepRecord::norm_cell] = norm;
+  to[StepRecord::scale_cell] = clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1.0;
+  to[StepRecord::skipped_cell] = std::isfinite(norm) ? 0 : 1;
+}
+
+void CpuKernels::adamw(AdamW step, View record, View weight, View gradient, View first_moment, View second_moment, View copy) {
   const std::int64_t n = weight.count;
+  const double* facts = cells(record, StepRecord::cells);
   float *w = floats(weight, n), *m = floats(first_moment, n), *v = floats(second_moment, n);
   const float* g = floats(gradient, n);
+  if (copy && copy.count < n) throw std::logic_error("a copy shorter than the weights");
+  if (facts[StepRecord::skipped_cell] != 0) return;
+  const auto scale = static_cast<float>(facts[StepRecord::scale_cell]);
   parallel_ranges(limits_.threads, n, 1, 16, [&](std::int64_t first, std::int64_t last) {
-    adamw_range(last - first, step, w + first, g + first, m + first, v + first);
+    adamw_range(last - first, step, scale, w + first, g + first, m + first, v + first);
+  });
+  if (copy.type == DType::fp32 && copy)
+    std::copy_n(w, n, copy.fp32());
+  else if (copy)
+    cast(copy.slice(0, n), weight);
+}
+
+void CpuKernels::cast(View to, View from) {
+  const std::int64_t n = to.count;
+  if ((to.type == DType::fp32) == (from.type == DType::fp32)) throw std::logic_error("casts are from fp32 or to it");
+  if (from.count < n) throw std::logic_error("a cast of fewer elements than it writes");
+  const bool widens = to.type == DType::fp32;
+  const DType narrow = widens ? from.type : to.type;
+  if (narrow != DType::bf16 && narrow != DType::fp16) throw std::logic_error("compute types are bf16, fp16 and fp32");
+  parallel_ranges(limits_.threads, n, 1, 16, [&](std::int64_t first, std::int64_t last) {
+    if (widens)
+      widen_range(last - first, narrow, static_cast<const std::uint16_t*>(from.data) + first, to.fp32() + first);
+    else
+      narrow_range(last - first, narrow, from.fp32() + first, static_cast<std::uint16_t*>(to.data) + first);
   });
 }
 
 void CpuKernels::add(View y, View x) {
+  if (y.type == DType::fp64) {
+    double* to = cells(y, y.count);
+    const double* from = cells(x, y.count);
+    for (std::int64_t i = 0; i < y.count; ++i) to[i] += from[i];
+    return;
+  }
   float* to = floats(y, y.count);
   const float* from = floats(x, y.count);
   parallel_ranges(limits_.threads, y.count, 1, 16,
                   [&](std::int64_t first, std::int64_t last) { add_range(last - first, from + first, to + first); });
 }
 
-double CpuKernels::squared_norm(View x) { return sum_of_parts(x, squares_of); }
+void CpuKernels::squared_norm(View x, View out) { *cells(out, 1) = sum_of_parts(x, squares_of); }
 
-double CpuKernels::sum(View x) {
-  const float* from = floats(x, x.count);
-  return std::accumulate(from, from + x.count, 0.0);
+void CpuKernels::sum(View x, View out) {
+  *cells(out, 1) = x.type == DType::fp64 ? std::accumulate(x.fp64(), x.fp64() + x.count, 0.0)
+                                         : std::accumulate(x.fp32(), x.fp32() + x.count, 0.0);
 }
 
 std::int64_t CpuKernels::non_finite_count(View x) { return static_cast<std::int64_t>(sum_of_parts(x, non_finite_in)); }

@@ -6,10 +6,23 @@
 namespace trireme::kernels::cuda {
 namespace {
 
+__global__ void form_record(double clip, std::int64_t n, const double* squares, double* record) {
+  double sum = 0;
+#pragma unroll 8
+  for (std::int64_t i = 0; i < n; ++i) sum += ptx::load<double>(squares + i);
+  const double norm = sqrt(sum), factor = clip / (norm + 1e-6);
+  ptx::store(record + StepRecord::norm_cell, norm);
+  ptx::store(record + StepRecord::scale_cell, clip > 0 && factor < 1 ? factor : 1.0);
+  ptx::store(record + StepRecord::skipped_cell, norm - norm == 0 ? 0.0 : 1.0);
+}
+
 /// copy: null or [n]
 template <class T, bool aligned>
-__global__ void __launch_bounds__(flat_threads) adamw_all(AdamW step, std::int64_t n, float* weight, const float* gradient,
-                                                          float* first_moment, float* second_moment, T* copy) {
+__global__ void __launch_bounds__(flat_threads)
+    adamw_all(AdamW step, const double* record, std::int64_t n, float* weight, const float* gradient, float* first_moment,
+              float* second_moment, T* copy) {
+  if (ptx::load<double>(record + StepRecord::skipped_cell) != 0) return;
+  const auto scale = static_cast<float>(ptx::load<double>(record + StepRecord::scale_cell));
   const std::int64_t at = flat_index();
   Quad<float> w = fetch_quad<aligned>(weight, at, n), m = fetch_quad<aligned>(first_moment, at, n);
   Quad<float> v = fetch_quad<aligned>(second_moment, at, n);
@@ -19,7 +32,7 @@ __global__ void __launch_bounds__(flat_threads) adamw_all(AdamW step, std::int64
   Quad<T> rounded;
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
-    const float d = step.gradient_scale * g.element[j];
+    const float d = scale * g.element[j];
     m.element[j] = step.beta1 * m.element[j] + (1.0f - step.beta1) * d;
     v.element[j] = step.beta2 * v.element[j] + (1.0f - step.beta2) * (d * d);
     const float root = sqrtf(v.element[j] * inverse2) + step.epsilon;
@@ -42,6 +55,11 @@ __global__ void __launch_bounds__(flat_threads) add_all(std::int64_t n, float* y
   put_quad<aligned>(y, at, n, sum);
 }
 
+__global__ void __launch_bounds__(flat_threads) add_cells(std::int64_t n, double* y, const double* x) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * flat_threads + threadIdx.x;
+  if (i < n) ptx::store(y + i, ptx::load<double>(y + i) + ptx::load<double>(x + i));
+}
+
 template <class To, class From, bool aligned>
 __global__ void __launch_bounds__(flat_threads) cast_all(std::int64_t n, To* to, const From* from) {
   const std::int64_t at = flat_index();
@@ -62,8 +80,15 @@ void launch_cast(To* to, const From* from, std::int64_t n, const Target& target)
 
 }  // namespace
 
-void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment, View copy, const Target& target) {
+void clip(double clip, View squares, View record, const Target& target) {
+  TRIREME_LAUNCH(form_record, dim3(1), dim3(1), 0, target.stream, clip, squares.count, elements<double>(squares, squares.count),
+                 elements<double>(record, StepRecord::cells));
+}
+
+void adamw(AdamW step, View record, View weight, View gradient, View first_moment, View second_moment, View copy,
+           const Target& target) {
   const std::int64_t n = weight.count;
+  const double* facts = elements<double>(record, StepRecord::cells);
   auto *w = elements<float>(weight, n), *m = elements<float>(first_moment, n), *v = elements<float>(second_moment, n);
   const float* g = elements<float>(gradient, n);
   if (n == 0) return;
@@ -72,16 +97,21 @@ void adamw(AdamW step, View weight, View gradient, View first_moment, View secon
     T* rounded = copy ? elements<T>(copy, n) : nullptr;
     with_flag(aligned16(w, g, m, v, rounded), [&](auto aligned) {
       TRIREME_LAUNCH((adamw_all<T, decltype(aligned)::value>), dim3(blocks_of(n, flat_elements)), dim3(flat_threads), 0,
-                     target.stream, step, n, w, g, m, v, rounded);
+                     target.stream, step, facts, n, w, g, m, v, rounded);
     });
   });
 }
 
 void add(View y, View x, const Target& target) {
   const std::int64_t n = y.count;
+  if (n == 0) return;
+  if (y.type == DType::fp64) {
+    TRIREME_LAUNCH(add_cells, dim3(blocks_of(n, flat_threads)), dim3(flat_threads), 0, target.stream, n, elements<double>(y, n),
+                   elements<double>(x, n));
+    return;
+  }
   auto* to = elements<float>(y, n);
   const float* from = elements<float>(x, n);
-  if (n == 0) return;
   with_flag(aligned16(to, from), [&](auto aligned) {
     TRIREME_LAUNCH((add_all<decltype(aligned)::value>), dim3(blocks_of(n, flat_elements)), dim3(flat_threads), 0, target.stream,
                    n, to, from);

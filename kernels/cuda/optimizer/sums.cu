@@ -42,6 +42,13 @@ __global__ void __launch_bounds__(flat_threads) sum_parts(int count, const doubl
   if (threadIdx.x == 0) ptx::store(result, sum[0]);
 }
 
+__global__ void sum_cells(std::int64_t n, const double* x, double* result) {
+  double sum = 0;
+#pragma unroll 8
+  for (std::int64_t i = 0; i < n; ++i) sum += ptx::load<double>(x + i);
+  ptx::store(result, sum);
+}
+
 template <class Term>
 void launch_sum(View x, View result, View scratch, const Target& target) {
   const std::int64_t blocks = sum_scratch(x.count);
@@ -60,7 +67,11 @@ void launch_sum(View x, View result, View scratch, const Target& target) {
 std::int64_t sum_scratch(std::int64_t n) { return std::clamp<std::int64_t>(n / (8 * flat_elements), 1, 1056); }
 
 void squared_norm(View x, View result, View scratch, const Target& target) { launch_sum<Square>(x, result, scratch, target); }
-void sum(View x, View result, View scratch, const Target& target) { launch_sum<Value>(x, result, scratch, target); }
+void sum(View x, View result, View scratch, const Target& target) {
+  if (x.type != DType::fp64) return launch_sum<Value>(x, result, scratch, target);
+  TRIREME_LAUNCH(sum_cells, dim3(1), dim3(1), 0, target.stream, x.count, elements<double>(x, x.count),
+                 elements<double>(result, 1));
+}
 void non_finite_count(View x, View result, View scratch, const Target& target) {
   launch_sum<NonFinite>(x, result, scratch, target);
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/half.h"
 #include "base/philox.h"
-#include "store/half.h"
 
 namespace trireme::bench {
 namespace {
@@ -31,6 +31,8 @@ class StepKernels {
       tokens.push_back(static_cast<std::int32_t>(word % static_cast<std::uint32_t>(range_.valid)));
     }
     device_.upload(tokens_, tokens.data());
+    const StepRecord record{.scale = 1};
+    device_.upload(record_, &record);
   }
 
   std::vector<Entry> entries() {
@@ -57,7 +59,7 @@ class StepKernels {
     std::vector<std::uint16_t> halves;
     for (std::int64_t i = 0; i < std::min(count, period); ++i) {
       values.push_back(static_cast<float>(scale * (base::uniform(base::philox(2, 0, static_cast<std::uint64_t>(i))[0]) - 0.5)));
-      if (width == 2) halves.push_back(store::to_bf16(values.back()));
+      if (width == 2) halves.push_back(base::to_bf16(values.back()));
     }
     const void* from = width == 2 ? static_cast<const void*>(halves.data()) : values.data();
     for (std::int64_t at = 0; at < count; at += period) device_.upload(v.slice(at, std::min(period, count - at)), from);
@@ -112,6 +114,7 @@ class StepKernels {
   View maximum_ = random(n(), 1), sums_ = random(n(), 1), losses_ = random(n(), 1);
   View parameter_ = random(parameters_, 1), gradient_ = random(parameters_, 1), first_ = random(parameters_, 1);
   View second_ = arena_.take(DType::fp32, parameters_);
+  View record_ = arena_.take(DType::fp64, StepRecord::cells), cell_ = arena_.take(DType::fp64, 1);
   std::vector<Entry> entries_;
 };
 
@@ -236,9 +239,9 @@ void StepKernels::head() {
 }
 
 void StepKernels::optimizer() {
-  add("squared_norm", 1, cost::squared_norm(parameters_), [this] { kernels_.squared_norm(gradient_); });
+  add("squared_norm", 1, cost::squared_norm(parameters_), [this] { kernels_.squared_norm(gradient_, cell_); });
   add("adamw", 1, cost::adamw(parameters_), [this] {
-    kernels_.adamw({1e-4f, 0.9f, 0.95f, 1e-8f, 0.1f, 1, 0.5f, 0.5f}, parameter_, gradient_, first_, second_);
+    kernels_.adamw({1e-4f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.5f, 0.5f}, record_, parameter_, gradient_, first_, second_, {});
   });
 }
 

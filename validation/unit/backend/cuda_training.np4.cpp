@@ -18,11 +18,17 @@ class SimulatedDevice final : public kernels::Device {
     return memory;
   }
   void release(void* memory, std::int64_t) noexcept override { simt::release_device(memory); }
+  void* allocate_pinned(std::int64_t bytes) override { return host_->allocate_pinned(bytes); }
+  void release_pinned(void* memory, std::int64_t bytes) noexcept override { host_->release_pinned(memory, bytes); }
+  bool is_host() const override { return true; }
   void zero(kernels::View v) override { host_->zero(v); }
   void copy(kernels::View to, kernels::View from) override { host_->copy(to, from); }
   void upload(kernels::View to, const void* host) override { host_->upload(to, host); }
   void download(void* host, kernels::View from) override { host_->download(host, from); }
+  void upload_later(kernels::View to, const void* pinned) override { host_->upload(to, pinned); }
   void synchronize() override {}
+  std::unique_ptr<kernels::Event> make_event() override { return host_->make_event(); }
+  void order_after(const kernels::Event&) override {}
   std::string name() const override { return "simulated GPU"; }
 
  private:

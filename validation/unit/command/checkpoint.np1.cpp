@@ -2,8 +2,8 @@
 // test broke; exact.
 #include <gtest/gtest.h>
 
+#include "base/half.h"
 #include "store/gpt2_names.h"
-#include "store/half.h"
 #include "validation/unit/support/process.h"
 #include "validation/unit/support/small_checkpoint.h"
 
@@ -79,7 +79,7 @@ TEST_F(CheckpointCommand, ExportRoundsToHalves) {
       before.read_hyperslab(tensor.name, store::Shape(tensor.shape.size(), 0), tensor.shape, a.data());
       after.read_hyperslab(tensor.name, store::Shape(tensor.shape.size(), 0), tensor.shape, b.data());
       for (float& value : a)
-        value = dtype == "bf16" ? store::from_bf16(store::to_bf16(value)) : store::from_fp16(store::to_fp16(value));
+        value = dtype == "bf16" ? base::from_bf16(base::to_bf16(value)) : base::from_fp16(base::to_fp16(value));
       EXPECT_EQ(a, b) << tensor.name;
     }
   }

@@ -56,6 +56,62 @@ TEST(Activity, events_come_in_the_order_of_their_ends_and_no_more_than_there_is_
   EXPECT_LE(events[0].end, events[1].end);
 }
 
+/// A device that is at a moment of its own whenever the host asks it to remember one.
+class LateDevice final : public kernels::Device {
+ public:
+  struct Moment final : kernels::Event {
+    explicit Moment(const double& now) : now_(now) {}
+    void record() override { at_ = now_; }
+    bool done() const override { return true; }
+    double seconds_since(const kernels::Event& earlier) const override { return at_ - static_cast<const Moment&>(earlier).at_; }
+    const double& now_;
+    double at_ = -1;
+  };
+  double now = 1000;  // seconds
+
+  void* allocate(std::int64_t) override { return nullptr; }
+  void release(void*, std::int64_t) noexcept override {}
+  void* allocate_pinned(std::int64_t) override { return nullptr; }
+  void release_pinned(void*, std::int64_t) noexcept override {}
+  bool is_host() const override { return false; }
+  void zero(kernels::View) override {}
+  void copy(kernels::View, kernels::View) override {}
+  void upload(kernels::View, const void*) override {}
+  void upload_later(kernels::View, const void*) override {}
+  void download(void*, kernels::View) override {}
+  void synchronize() override {}
+  std::unique_ptr<kernels::Event> make_event() override { return std::make_unique<Moment>(now); }
+  void order_after(const kernels::Event&) override {}
+  std::string name() const override { return "late"; }
+};
+
+TEST(Activity, work_of_an_asynchronous_device_has_the_devices_times) {
+  LateDevice device;
+  Activity activity;
+  grid::DeviceTimes times(device, 4);
+  std::vector<grid::Event> events;
+  events.reserve(8);
+  times.begin();
+  const double begin = base::now();
+  activity.record(&events, times);
+  for (const Work work : {Work::forward, Work::data, Work::backward, Work::optimizer_step}) {
+    activity.begin(kind_of(work));
+    device.now += 10;
+    activity.end();
+    device.now += 1;
+  }
+  take_device_times(events, times);
+  ASSERT_EQ(events.size(), 4u);
+  constexpr double tolerance = 0.5;  // seconds between begin() here and there
+  EXPECT_NEAR(events[0].begin - begin, 0, tolerance);
+  EXPECT_NEAR(events[0].end - begin, 10, tolerance);
+  EXPECT_NEAR(events[1].end - begin, 0, tolerance) << "the host's own";
+  EXPECT_NEAR(events[2].begin - begin, 22, tolerance);
+  EXPECT_NEAR(events[2].end - begin, 32, tolerance);
+  EXPECT_NEAR(events[3].begin - begin, 0, tolerance) << "no event was left: the host's times";
+  activity.record(nullptr);
+}
+
 TEST(Activity, the_present_state_is_the_innermost_activity) {
   Activity activity;
   grid::Doing doing;

@@ -5,6 +5,7 @@
 
 #include "grid/mpi_communicator.h"
 #include "validation/unit/support/mpi_main.h"
+#include "validation/unit/support/views.h"
 
 static std::atomic<std::int64_t> allocations = 0;
 
@@ -25,11 +26,10 @@ using grid::Communicator;
 using grid::Reduce;
 using grid::Ticket;
 using grid::Traffic;
-using kernels::view;
 
 TEST(Limits, a_message_of_more_than_one_transfer_arrives_whole) {
   constexpr std::int64_t count = grid::MpiCommunicator::transfer_limit / 8 + 5;  // int64, 40 bytes above the limit
-  Communicator& group = world().everyone();
+  Communicator& group = world().everyone().group();
   std::vector<std::int64_t> data(count);
   if (group.rank() == 0)
     for (std::int64_t i = 0; i < count; ++i) data[static_cast<std::size_t>(i)] = 3 * i;
@@ -47,7 +47,7 @@ TEST(Limits, a_message_of_more_than_one_transfer_arrives_whole) {
 }
 
 TEST(Limits, a_step_like_the_one_before_allocates_nothing) {
-  Communicator& group = world().everyone();
+  Communicator& group = world().everyone().group();
   std::vector<float> full(100'002), piece(50'001), out(1000), in(1000);
   const auto step = [&] {
     Ticket last;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "validation/unit/support/mpi_main.h"
+#include "validation/unit/support/views.h"
 
 namespace trireme::test {
 
@@ -15,10 +16,9 @@ using grid::Communicator;
 using grid::Reduce;
 using grid::Ticket;
 using grid::Traffic;
-using kernels::view;
 using kernels::View;
 
-inline Communicator& group() { return world().everyone(); }
+inline Communicator& group() { return world().everyone().group(); }
 inline int size() { return group().size(); }
 inline int rank() { return group().rank(); }
 
@@ -210,6 +210,22 @@ TEST(Order, a_group_does_not_take_along_the_calls_behind_it) {
   EXPECT_EQ(got[0], static_cast<float>(last));
   EXPECT_EQ(again[0], static_cast<float>((rank() + 2 * size() - 2) % size()));
   EXPECT_EQ(sum[0], static_cast<float>(size()));
+}
+
+TEST(Order, device_work_given_after_order_after_sees_what_the_call_made) {
+  const auto device = kernels::make_cpu_device();
+  constexpr std::int64_t count = 100003;  // above the eager limit
+  std::vector<double> data = values<double>(rank(), count), copy(data.size()), expected(data.size());
+  for (int r = 0; r < size(); ++r)
+    for (std::int64_t i = 0; i < count; ++i) expected[static_cast<std::size_t>(i)] += value<double>(r, i);
+  const Ticket sum = group().all_reduce(view(data), Reduce::sum, Traffic::control);
+  group().order_after(sum);
+  device->copy(view(copy), view(data));
+  device->synchronize();
+  EXPECT_EQ(copy, expected);
+  group().order_after(sum);  // once more, and of a call done from the start: nothing
+  group().order_after({});
+  EXPECT_TRUE(group().done(sum));
 }
 
 TEST(Groups, messages_between_two_members_match_in_order_both_ways_above_the_eager_limit) {

@@ -12,6 +12,7 @@
 #include "grid/grid.h"
 #include "grid/topology.h"
 #include "validation/unit/support/mpi_main.h"
+#include "validation/unit/support/views.h"
 
 namespace trireme::test {
 
@@ -23,7 +24,6 @@ using grid::Reduce;
 using grid::Shape;
 using grid::Ticket;
 using grid::Traffic;
-using kernels::view;
 
 inline std::vector<Shape> all_shapes() {
   std::vector<Shape> shapes;
@@ -169,7 +169,8 @@ TEST(Progress, a_pipeline_passes_messages_both_ways_while_a_reduction_is_in_flig
   Grid grid(world(), {1, 1, p}, channels_of(p));
   constexpr std::int64_t count = 1 << 18;
   std::vector<double> background(100003, stage);
-  const Ticket reduction = world().everyone().all_reduce(view(background), Reduce::sum, Traffic::control);
+  Communicator& everyone = world().everyone().group();
+  const Ticket reduction = everyone.all_reduce(view(background), Reduce::sum, Traffic::control);
   for (int microbatch = 0; microbatch < 3; ++microbatch) {
     std::vector<float> forward(count, static_cast<float>(10 * microbatch + stage)), backward = forward, up(count), down(count);
     std::vector<std::pair<std::size_t, Ticket>> tickets;
@@ -191,7 +192,7 @@ TEST(Progress, a_pipeline_passes_messages_both_ways_while_a_reduction_is_in_flig
     EXPECT_EQ(down, from(stage - 1));
     EXPECT_EQ(up, from(stage + 1));
   }
-  world().everyone().wait(reduction);
+  everyone.wait(reduction);
   EXPECT_EQ(background, std::vector<double>(100003, p * (p - 1) / 2.0));
 }
 
@@ -232,15 +233,49 @@ TEST(Agreement, nothing_happens_when_all_went_well_and_an_agreed_error_passes_th
   EXPECT_EQ(printed, world().rank() == 0 ? "loss is nan\n" : "");
 }
 
+TEST(Control, collectives_over_host_numbers) {
+  const int n = world().size(), rank = world().rank();
+  grid::Control& all = world().everyone();
+  std::vector<double> sums = {1e17 + rank, 1.0 * rank};  // the first rounds: in rank order
+  double expected = 1e17;
+  for (int r = 1; r < n; ++r) expected += 1e17 + r;
+  all.all_reduce(sums, Reduce::sum);
+  EXPECT_EQ(sums, (std::vector<double>{expected, n * (n - 1) / 2.0}));
+  std::int64_t largest = 100 - rank;
+  all.all_reduce(largest, Reduce::maximum);
+  EXPECT_EQ(largest, 100);
+  EXPECT_EQ(all.largest(rank - 5.0), n - 6.0);
+  EXPECT_EQ(all.sum(0.5), 0.5 * n);
+  std::vector<std::int64_t> own = {rank, -rank}, gathered(2 * static_cast<std::size_t>(n));
+  all.all_gather(own, gathered);
+  for (int r = 0; r < n; ++r) EXPECT_EQ((std::vector{gathered[2 * r], gathered[2 * r + 1]}), (std::vector<std::int64_t>{r, -r}));
+  std::vector<float> told = {static_cast<float>(rank), 7};
+  all.broadcast(told, n - 1);
+  EXPECT_EQ(told, (std::vector<float>{static_cast<float>(n - 1), 7}));
+}
+
+TEST(Control, numbers_go_from_one_member_to_another_and_are_counted_as_control) {
+  const int n = world().size(), rank = world().rank();
+  grid::Control& all = world().everyone();
+  const grid::TrafficTable before = world().traffic();
+  std::vector<std::int32_t> numbers = {rank, 3, 4};
+  if (rank == n - 1) all.send(numbers, 0);
+  if (rank == 0) all.receive(numbers, n - 1);
+  EXPECT_EQ(numbers[0], rank == 0 ? n - 1 : rank);
+  const bool took_part = rank == 0 || rank == n - 1;
+  EXPECT_EQ(world().traffic()[Traffic::control].calls - before[Traffic::control].calls, took_part ? 1 : 0);
+  EXPECT_EQ(world().traffic()[Traffic::control].bytes - before[Traffic::control].bytes, rank == n - 1 ? 12 : 0);
+}
+
 TEST(World, texts_are_broadcast_and_gathered_in_rank_order) {
   const int n = world().size(), rank = world().rank();
   for (int root = 0; root < n; ++root) {
     std::string text =
         rank == root ? std::string("from\0", 5) + std::string(static_cast<std::size_t>(root) * 1000, 'x') : "old text";
-    world().broadcast(text, root);
+    world().everyone().broadcast(text, root);
     EXPECT_EQ(text, std::string("from\0", 5) + std::string(static_cast<std::size_t>(root) * 1000, 'x'));
   }
-  const auto texts = world().gather(std::string(static_cast<std::size_t>(rank), 'a'));  // empty on rank 0
+  const auto texts = world().everyone().gather(std::string(static_cast<std::size_t>(rank), 'a'));  // empty on rank 0
   ASSERT_EQ(std::ssize(texts), rank == 0 ? n : 0);
   for (std::size_t r = 0; r < texts.size(); ++r) EXPECT_EQ(texts[r], std::string(r, 'a'));
 }
@@ -269,7 +304,7 @@ TEST(Cores, no_more_threads_than_cores_on_the_node) {
   std::vector<double> share = {static_cast<double>(grid::cores_of_rank(world()))};
   EXPECT_GE(share[0], 1);
   EXPECT_LE(share[0], std::ssize(grid::allowed_cores()));
-  world().everyone().wait(world().everyone().all_reduce(view(share), Reduce::sum, Traffic::control));
+  world().everyone().all_reduce(share, Reduce::sum);
   EXPECT_LE(share[0], static_cast<double>(std::max<long>(sysconf(_SC_NPROCESSORS_ONLN), world().size())));
 }
 

@@ -51,11 +51,12 @@ void run(const Case& c) {
     expect(after, before, Traffic::pp_gradient, {m * message * !first, m * (!last + !first)});
     expect(after, before, Traffic::tied_embedding, {(first || last) * all_reduce(V / c.t * h * size, 2), first || last});
   }
-  // Every parameter once, in a bucket a layer, and one each for the final norm, the positions and the tied embedding.
+  // Every parameter once: a bucket a layer for its matrices, one for the vectors of all layers, one each for the positions and
+  // the tied embedding.
   if (c.d > 1) {
     const std::int64_t layer = (12 * h * h / c.t) + (7 * h / c.t + 6 * h);
     const std::int64_t elements = layers * layer + (first || last) * V / c.t * h + first * s * h + last * 2 * h;
-    expect(after, before, Traffic::dp_all_reduce, {all_reduce(elements * size, c.d), layers + (first || last) + first + last});
+    expect(after, before, Traffic::dp_all_reduce, {all_reduce(elements * size, c.d), layers + 1 + first + (first || last)});
   }
 }
 

@@ -30,9 +30,9 @@ class Told {
  public:
   Told() {
     if (world().rank() == 0) folder_ = std::make_unique<Folder>(), path_ = folder_->path().string();
-    world().broadcast(path_);
+    world().everyone().broadcast(path_);
   }
-  ~Told() { world().barrier(); }
+  ~Told() { world().everyone().barrier(); }
 
   const std::string& path() const { return path_; }
   void tell(const std::string& what) { std::ofstream(path_ + "/told-" + std::to_string(world().rank())) << what; }
@@ -66,7 +66,7 @@ class Watched {
     };
     options.answer_seconds = 2;
     watchdog_ = std::make_unique<Watchdog>(world(), cube, options, *group_, node);
-    for (std::int64_t step = 0; step < 2; ++step) world().activity().set_step(step), world().barrier(), sleep(0.1);
+    for (std::int64_t step = 0; step < 2; ++step) world().activity().set_step(step), world().everyone().barrier(), sleep(0.1);
   }
 
   /// World rank 0 stops these processes; whoever tells wakes them.
@@ -87,12 +87,12 @@ class Watched {
 std::vector<pid_t> processes() {
   std::vector<std::int64_t> ids(static_cast<std::size_t>(world().size()));
   ids[static_cast<std::size_t>(world().rank())] = getpid();
-  world().everyone().wait(world().everyone().all_reduce(kernels::view(ids), grid::Reduce::maximum, Traffic::control));
+  world().everyone().all_reduce(ids, grid::Reduce::maximum);
   return {ids.begin(), ids.end()};
 }
 
 void expect_told(const Told& told, const std::vector<std::string>& parts) {
-  world().barrier();
+  world().everyone().barrier();
   const auto texts = told.texts();
   ASSERT_EQ(texts.size(), 1u);
   for (const std::string& part : parts) EXPECT_NE(texts[0].find(part), std::string::npos) << part << "\n" << texts[0];
@@ -151,7 +151,7 @@ TEST(Watchdog, says_nothing_of_a_rank_that_is_alive) {
       const grid::Activity::Scope scope(world().activity(), Work::checkpoint);
       for (int k = 0; k < 30; ++k) sleep(0.1), world().activity().alive();
     }
-    world().barrier();
+    world().everyone().barrier();
     EXPECT_FALSE(told.anybody()) << told.texts()[0];
   }
 }
@@ -162,7 +162,7 @@ TEST(Watchdog, says_nothing_of_ranks_that_have_ended) {
     Watched watched(told, 1);
     for (int k = 0; k < 30 && world().rank() >= 6; ++k) sleep(0.1), world().activity().alive();
   }
-  world().barrier();
+  world().everyone().barrier();
   EXPECT_FALSE(told.anybody());
 }
 

@@ -4,9 +4,12 @@
 
 #include "validation/unit/kernels/fixture.h"
 #include "validation/unit/kernels/reference_kernels.h"
+#include "validation/unit/support/views.h"
 
 namespace trireme::kernels {
 namespace {
+
+using test::view;
 
 using CrossEntropy = KernelsTest;
 TRIREME_ON_ONE_AND_TWO_THREADS(CrossEntropy);

@@ -6,12 +6,15 @@
 
 #include "base/error.h"
 #include "kernels/device.h"
+#include "validation/unit/support/views.h"
 
 // The address sanitizer's allocator ends the program by default where malloc returns null.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
 namespace trireme::kernels {
 namespace {
+
+using test::view;
 
 TEST(View, SliceAndTypes) {
   std::vector<float> values = {0, 1, 2, 3};
@@ -43,9 +46,37 @@ TEST(CpuDevice, Copies) {
   EXPECT_THROW(device->copy(view(a), view(b).slice(0, 2)), std::logic_error);
 }
 
+TEST(CpuDevice, UploadsFromPinnedMemoryAndEvents) {
+  const auto device = make_cpu_device();
+  EXPECT_TRUE(device->is_host());
+  const PinnedMemory pinned(*device, 12);
+  auto* host = static_cast<float*>(pinned.data());
+  EXPECT_EQ(std::vector<float>(host, host + 3), (std::vector<float>{0, 0, 0}));
+  host[1] = 5;
+  std::vector<float> a(3, 1);
+  const auto before = device->make_event(), after = device->make_event();
+  before->record();
+  device->upload_later(view(a), host);
+  after->record();
+  device->order_after(*after);
+  device->synchronize();
+  EXPECT_EQ(a, (std::vector<float>{0, 5, 0}));
+  EXPECT_TRUE(before->done() && after->done());
+  EXPECT_GE(after->seconds_since(*before), 0);
+  EXPECT_LT(after->seconds_since(*before), 10);
+}
+
 TEST(CpuDevice, NoMemory) {
   const auto device = make_cpu_device();
   EXPECT_THROW(device->allocate(std::int64_t{1} << 60), base::Error);
+}
+
+TEST(Arena, OfPinnedMemory) {
+  const auto device = make_cpu_device();
+  Arena arena(*device, "pinned", 128, Arena::Memory::pinned);
+  const View v = arena.take(DType::fp32, 20);
+  EXPECT_TRUE(std::all_of(v.fp32(), v.fp32() + 20, [](float x) { return x == 0; }));
+  EXPECT_EQ(arena.peak_bytes(), 128);
 }
 
 TEST(Arena, TakesZeroedAlignedDisjointSpans) {

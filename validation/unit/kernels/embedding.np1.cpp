@@ -1,9 +1,12 @@
 // Embedding, dropout and bias_residual. Oracle: plain loops in double; their masks are computed with base/philox.h.
 #include "validation/unit/kernels/fixture.h"
 #include "validation/unit/kernels/reference_kernels.h"
+#include "validation/unit/support/views.h"
 
 namespace trireme::kernels {
 namespace {
+
+using test::view;
 
 using Embedding = KernelsTest;
 TRIREME_ON_ONE_AND_TWO_THREADS(Embedding);

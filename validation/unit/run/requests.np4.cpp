@@ -24,14 +24,14 @@ class EarlyEnd : public testing::Test {
  protected:
   EarlyEnd() {
     if (world().rank() == 0) folder_ = std::make_unique<Folder>(), path_ = folder_->path().string();
-    world().broadcast(path_);
+    world().everyone().broadcast(path_);
   }
-  ~EarlyEnd() override { world().barrier(); }
+  ~EarlyEnd() override { world().everyone().barrier(); }
 
   /// Rank 0 makes the file; all know that it is there.
   void make(const std::string& name) {
     if (world().rank() == 0) std::ofstream(path_ + "/" + name) << "";
-    world().barrier();
+    world().everyone().barrier();
   }
 
   const Signals signals_;
@@ -79,7 +79,7 @@ TEST_F(EarlyEnd, EachSaveFileAsksOnceAndStopStays) {
   EXPECT_FALSE(fs::exists(path_ + "/SAVE"));
   EXPECT_EQ(requests.next(), Request::save) << "not yet honoured";
   requests.honoured();
-  world().barrier();
+  world().everyone().barrier();
   make("SAVE");
   EXPECT_EQ(requests.next(), Request::none) << "files are looked at once a second";
   sleep(1.1);

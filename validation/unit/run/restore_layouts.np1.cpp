@@ -13,6 +13,7 @@
 #include "store/shard.h"
 #include "validation/unit/support/layouts.h"
 #include "validation/unit/support/run_files.h"
+#include "validation/unit/support/views.h"
 
 namespace trireme::test {
 namespace {
@@ -55,7 +56,7 @@ store::FileRecord pass_through(const store::CheckpointReader& from, const Layout
   Values buffers[3];
   for (Values& buffer : buffers) buffer.assign(table.elements, -1.0f);
   const auto device = kernels::make_cpu_device();
-  run::load_state(from, {table, kernels::view(buffers[0]), kernels::view(buffers[1]), kernels::view(buffers[2])}, true, *device);
+  run::load_state(from, {table, view(buffers[0]), view(buffers[1]), view(buffers[2])}, true, *device);
   std::vector<store::TensorPart> parts;
   for (const Quantity quantity : store::quantities)
     for (const spec::LocalParameter* row : stored_rows(table, layout.data, at.data)) {

@@ -70,7 +70,7 @@ TEST(Tracer, RecordsEveryActionOfEveryRank) {
     const Folder folder;  // rank 0's is used
     const config::Config config = configuration(layout);
     train::Trainer trainer = make_trainer(world(), config);
-    run::Tracer tracer(world(), config, trainer.layout(), "the configuration", folder.path());
+    run::Tracer tracer(world(), config, trainer.layout(), "the configuration", folder.path(), trainer.replica().device());
     for (int step = 1; step <= 3; ++step) {
       tracer.begin(step);
       trainer.step(step - 1);
@@ -104,7 +104,7 @@ TEST(Tracer, RecordsEveryActionOfEveryRank) {
 TEST(Tracer, AFileThatCannotBeWrittenCostsNoRank) {
   const config::Config config = configuration(layouts.front());
   train::Trainer trainer = make_trainer(world(), config);
-  run::Tracer tracer(world(), config, trainer.layout(), "", "/dev/null");
+  run::Tracer tracer(world(), config, trainer.layout(), "", "/dev/null", trainer.replica().device());
   tracer.begin(2);
   trainer.step(1);
   std::string message;
@@ -114,7 +114,7 @@ TEST(Tracer, AFileThatCannotBeWrittenCostsNoRank) {
     message = error.what();
   }
   EXPECT_EQ(message.find("/dev/null/traces") != std::string::npos, world().rank() == 0) << message;
-  EXPECT_EQ(world().sum(1), 4);  // the ranks still agree on what comes next
+  EXPECT_EQ(world().everyone().sum(1), 4);  // the ranks still agree on what comes next
 }
 
 TEST(Clock, OfEveryRankIsRankZerosOnOneHost) {

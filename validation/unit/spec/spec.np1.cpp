@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -167,15 +168,62 @@ TEST(LocalTables, RowsDoNotOverlapAndTheTiedCopyIsOnTheLastStage) {
   const StageMap map = make_stage_map(m, stages(2));
   for (int stage = 0; stage < 2; ++stage) {
     const LocalTable table = make_local_table(m, map, stage, 2, 1);
-    std::int64_t end = 0;
+    std::map<std::int64_t, std::int64_t> spans;  // offset -> end
     for (const LocalParameter& row : table.rows) {
-      EXPECT_GE(row.offset, end);
       EXPECT_EQ(row.offset % 16, 0);
-      end = row.offset + row.elements;
+      EXPECT_TRUE(spans.emplace(row.offset, row.offset + row.elements).second);
+    }
+    std::int64_t end = 0;
+    for (const auto& [first, last] : spans) {
+      EXPECT_GE(first, end);
+      end = last;
     }
     EXPECT_LE(end, table.elements);
     EXPECT_EQ(table.find(token_embedding, true) != nullptr, stage == 1);
     EXPECT_EQ(table.find(token_embedding) != nullptr, stage == 0);
+  }
+}
+
+/// Or an embedding: what decays. The bias of q, k and v has three axes, but is none.
+bool is_matrix(const Parameter& parameter) {
+  return !parameter.name.ends_with(".bias") && parameter.name.find("norm") == std::string::npos;
+}
+
+TEST(LocalTables, RowsWithDecayComeFirst) {
+  const config::Model m = model(4, 12, 6, 5, 300);
+  for (const int p : {1, 2}) {
+    const StageMap map = make_stage_map(m, stages(p));
+    const LocalTable table = make_local_table(m, map, p - 1, 2, 1);
+    for (const LocalParameter& row : table.rows) {
+      if (is_matrix(table.parameter(row)))
+        EXPECT_LE(row.offset + row.elements, table.decayed) << table.parameter(row).name;
+      else
+        EXPECT_GE(row.offset, table.decayed) << table.parameter(row).name;
+    }
+    EXPECT_EQ(table.decayed % 16, 0);
+  }
+}
+
+TEST(LocalTables, BucketsHoldEveryGradientOnceButTheTiedOnes) {
+  const config::Model m = model(4, 12, 6, 5, 300);
+  for (const int p : {1, 2, 4}) {
+    const StageMap map = make_stage_map(m, stages(p));
+    for (int stage = 0; stage < p; ++stage) {
+      const LocalTable table = make_local_table(m, map, stage, 2, 1);
+      const std::vector<Bucket> buckets = gradient_buckets(table);
+      for (const LocalParameter& row : table.rows) {
+        const Parameter& parameter = table.parameter(row);
+        int in = 0;
+        for (const Bucket& bucket : buckets) {
+          if (row.offset < bucket.offset || row.offset + row.elements > bucket.offset + bucket.elements) continue;
+          EXPECT_EQ(bucket.layer, is_matrix(parameter) ? parameter.layer : Bucket::all_layers) << parameter.name;
+          ++in;
+        }
+        EXPECT_EQ(in, parameter.name == token_embedding ? 0 : 1) << parameter.name;
+      }
+      EXPECT_EQ(std::ssize(buckets), map.of_stage[stage][0].layers + (stage == 0) + 1)
+          << "a layer each, the positions, all vectors";
+    }
   }
 }
 

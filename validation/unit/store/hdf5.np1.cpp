@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/half.h"
 #include "base/hash.h"
-#include "store/half.h"
 #include "store/hdf5_file.h"
 #include "validation/unit/support/expect_error.h"
 #include "validation/unit/support/process.h"
@@ -219,8 +219,8 @@ void expect_nearest(const Format& format, std::uint16_t (*convert)(float), float
   EXPECT_TRUE(std::isnan(back(convert(std::bit_cast<float>(0x7f800001U)))));
 }
 
-TEST(StoreHalf, Fp16IsTheNearestTiesToEven) { expect_nearest({5, 10}, store::to_fp16, store::from_fp16); }
-TEST(StoreHalf, Bf16IsTheNearestTiesToEven) { expect_nearest({8, 7}, store::to_bf16, store::from_bf16); }
+TEST(StoreHalf, Fp16IsTheNearestTiesToEven) { expect_nearest({5, 10}, base::to_fp16, base::from_fp16); }
+TEST(StoreHalf, Bf16IsTheNearestTiesToEven) { expect_nearest({8, 7}, base::to_bf16, base::from_bf16); }
 
 std::uint64_t hash_of(const std::vector<float>& values) { return base::hash64(std::as_bytes(std::span(values))); }
 

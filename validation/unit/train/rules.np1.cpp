@@ -9,6 +9,7 @@
 #include "train/executor.h"
 #include "train/initialize.h"
 #include "train/optimizer.h"
+#include "validation/unit/support/views.h"
 
 namespace trireme::train {
 namespace {
@@ -35,19 +36,13 @@ TEST(LearningRate, IsConstantWithoutDecay) {
   EXPECT_DOUBLE_EQ(learning_rate(optimizer(0.5, 0, 2, 0), 99), 0.5);
 }
 
-TEST(Clip, ScalesOnlyWhatIsTooLong) {
-  EXPECT_DOUBLE_EQ(clip_factor(1.0, 0.5), 1.0);
-  EXPECT_DOUBLE_EQ(clip_factor(1.0, 4.0), 1.0 / 4.000001);
-  EXPECT_DOUBLE_EQ(clip_factor(0, 1e9), 1.0);
-}
-
 class Initial : public testing::Test {
  protected:
   Initial() { model_.layers = 3, model_.hidden = 24, model_.heads = 6, model_.sequence = 10, model_.vocabulary = 200; }
 
   std::vector<float> weights(const spec::LocalTable& table) {
     std::vector<float> buffer(table.elements);
-    initialize_weights(table, 7, *device_, kernels::view(buffer));
+    initialize_weights(table, 7, *device_, test::view(buffer));
     return buffer;
   }
   spec::LocalTable table(int p, int stage, int t, int rank) {

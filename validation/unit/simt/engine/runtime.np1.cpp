@@ -190,5 +190,30 @@ TEST_P(CudaDeviceOrders, CopiesAreOrderedWithKernels) {
   EXPECT_THROW(kernels::cuda::make_cuda_device(1), base::Error);
 }
 
+TEST_P(CudaDeviceOrders, AnUploadFromPinnedMemoryDoesNotWait) {
+  const auto device = kernels::cuda::make_cuda_device(0), other = kernels::cuda::make_cuda_device(0);
+  EXPECT_FALSE(device->is_host());
+  kernels::Arena arena(*device, "test");
+  const kernels::View x = arena.take(kernels::DType::int32, 2), y = arena.take(kernels::DType::int32, 2);
+  const kernels::PinnedMemory pinned(*device, 8);
+  auto* host = static_cast<std::int32_t*>(pinned.data());
+  EXPECT_EQ(host[0] | host[1], 0);
+  host[0] = 3, host[1] = 4;
+  const auto before = device->make_event(), after = device->make_event();
+  device->synchronize();  // the arena's zeros
+  before->record();
+  device->upload_later(x, host);
+  after->record();
+  if (options().order != Order::random) EXPECT_FALSE(after->done()) << "nobody has waited";
+  other->order_after(*after);  // on another stream
+  other->copy(y, x);
+  std::vector<std::int32_t> got(2);
+  other->download(got.data(), y);
+  EXPECT_EQ(got, (std::vector<std::int32_t>{3, 4}));
+  EXPECT_TRUE(before->done() && after->done());
+  EXPECT_GE(after->seconds_since(*before), 0);
+  EXPECT_LT(after->seconds_since(*before), 60);
+}
+
 }  // namespace
 }  // namespace trireme::simt

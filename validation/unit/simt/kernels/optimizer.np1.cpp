@@ -23,6 +23,17 @@ TEST_P(SimtOptimizer, AdamWBf16) { every_size<bf16>(); }
 TEST_P(SimtOptimizer, AdamWFp16) { every_size<fp16>(); }
 TEST_P(SimtOptimizer, AdamWFp32) { every_size<float>(); }
 
+TEST_P(SimtOptimizer, AdamWChangesNothingWhereTheStepIsSkipped) { EXPECT_TRUE(skipped_step_changes_nothing(2051)); }
+TEST_P(SimtOptimizer, ClipFormsNormScaleAndDecision) { EXPECT_TRUE(clip_is_right()); }
+
+TEST_P(SimtOptimizer, CellsAreAddedInTheirOrder) {
+  Cells total({1e17, 2}), more({8, 3}), cells({1e17, 8, 8, -1e17}), result({-1});
+  kernels::cuda::add(total, more, null_stream);
+  EXPECT_EQ(total.reals(), (Reals{1e17, 5}));
+  kernels::cuda::sum(cells, result, {}, null_stream);
+  EXPECT_EQ(result.reals(), Reals{0});
+}
+
 TEST_P(SimtOptimizer, Add) {
   for (const std::int64_t n : sizes)
     for (const std::int64_t offset : {0, 1}) {
@@ -63,7 +74,8 @@ TEST_P(SimtOptimizer, SumsOfMorePartsThanTheLastBlockHasThreads) { EXPECT_TRUE(s
 TEST_P(SimtOptimizer, NothingAtAll) {
   View none{nullptr, 0, kernels::DType::fp32};
   const std::uint64_t before = counters().launches;
-  kernels::cuda::adamw(adamw_step, none, none, none, none, {}, null_stream);
+  Cells record(record_of(1));
+  kernels::cuda::adamw(adamw_step, record, none, none, none, none, {}, null_stream);
   kernels::cuda::add(none, none, null_stream);
   EXPECT_EQ(counters().launches, before);
   Tensor<float> x(1);
@@ -92,9 +104,10 @@ TEST(SimtOptimizerCost, BytesMoved) {
   Tensor<bf16> copy(n);
   DeviceBuffer<double> scratch(static_cast<std::size_t>(kernels::cuda::sum_scratch(n))), result(1);
   const View parts{scratch.data(), static_cast<std::int64_t>(scratch.size()), kernels::DType::fp64};
-  kernels::cuda::adamw(adamw_step, w, g, m, v, copy, null_stream);
+  Cells record(record_of(1));
+  kernels::cuda::adamw(adamw_step, record, w, g, m, v, copy, null_stream);
   expect_moved(kernels::cost::adamw(n, 2), "adamw");
-  kernels::cuda::adamw(adamw_step, w, g, m, v, {}, null_stream);
+  kernels::cuda::adamw(adamw_step, record, w, g, m, v, {}, null_stream);
   expect_moved(kernels::cost::adamw(n), "adamw in fp32");
   kernels::cuda::add(w, g, null_stream);
   expect_moved(kernels::cost::add(n), "add");

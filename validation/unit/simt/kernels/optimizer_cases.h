@@ -8,20 +8,41 @@
 
 namespace trireme::simt {
 
-constexpr kernels::AdamW adamw_step{3e-2f, 0.9f, 0.95f, 1e-3f, 0.1f, 0.25f, 0.19f, 0.0975f};
+constexpr kernels::AdamW adamw_step{3e-2f, 0.9f, 0.95f, 1e-3f, 0.1f, 0.19f, 0.0975f};
+constexpr double adamw_scale = 0.25;
 constexpr double adamw_errors = 16;  // roundings of fp32: a root, two quotients, about ten products and sums
 
 /// The formula of kernels.h, as plain loops
 inline void adamw_in_double(const kernels::AdamW& step, Reals& weight, const Reals& gradient, Reals& first, Reals& second) {
   const double beta1 = step.beta1, beta2 = step.beta2;
   for (std::size_t i = 0; i < weight.size(); ++i) {
-    const double g = step.gradient_scale * gradient[i];
+    const double g = adamw_scale * gradient[i];
     first[i] = beta1 * first[i] + (1 - beta1) * g;
     second[i] = beta2 * second[i] + (1 - beta2) * g * g;
     const double update = first[i] / step.correction1 / (std::sqrt(second[i] / step.correction2) + step.epsilon);
     weight[i] -= step.learning_rate * (update + step.weight_decay * weight[i]);
   }
 }
+
+/// fp64 cells in device memory
+class Cells {
+ public:
+  explicit Cells(const Reals& values) : buffer_(values.size()) {
+    for (std::size_t i = 0; i < values.size(); ++i) buffer_[i] = values[i];
+  }
+  operator View() { return {buffer_.data(), static_cast<std::int64_t>(buffer_.size()), kernels::DType::fp64}; }
+  Reals reals() const {
+    Reals values;
+    for (std::size_t i = 0; i < buffer_.size(); ++i) values.push_back(buffer_[i]);
+    return values;
+  }
+
+ private:
+  DeviceBuffer<double> buffer_;
+};
+
+/// A StepRecord's cells: loss, norm, scale, skipped
+inline Reals record_of(double scale, bool skipped = false) { return {-1, -2, scale, skipped ? 1.0 : 0.0}; }
 
 /// Elements offset .. of a buffer
 inline View from(View buffer, std::int64_t offset) { return buffer.slice(offset, buffer.count - offset); }
@@ -42,7 +63,8 @@ bool adamw_is_right(std::int64_t n, std::int64_t offset, bool with_copy = true) 
   for (double& v : second) v = static_cast<float>(v * v);
   Tensor<float> w(weight), g(gradient), m(first), v(second);
   Tensor<T> copy(zero);
-  kernels::cuda::adamw(adamw_step, from(w, offset), from(g, offset), from(m, offset), from(v, offset),
+  Cells record(record_of(adamw_scale));
+  kernels::cuda::adamw(adamw_step, record, from(w, offset), from(g, offset), from(m, offset), from(v, offset),
                        with_copy ? from(copy, offset) : View{}, null_stream);
   const auto tail = [&](const Reals& all) { return Reals(all.begin() + offset, all.end()); };
   Reals exact_weight = tail(weight), exact_first = tail(first), exact_second = tail(second);
@@ -51,6 +73,29 @@ bool adamw_is_right(std::int64_t n, std::int64_t offset, bool with_copy = true) 
   return close(w, after(weight, offset, exact_weight), adamw_errors, "weight") &&
          close(m, after(first, offset, exact_first), adamw_errors, "first moment") &&
          close(v, after(second, offset, exact_second), adamw_errors, "second moment") && copy.reals() == rounded;
+}
+
+inline bool skipped_step_changes_nothing(std::int64_t n) {
+  const Reals values = Tensor<float>::random(1, n);
+  Tensor<float> w(values), g(values), m(values), v(values), copy(values);
+  Cells record(record_of(1, true));
+  kernels::cuda::adamw(adamw_step, record, w, g, m, v, copy, null_stream);
+  return w.reals() == values && m.reals() == values && v.reals() == values && copy.reals() == values;
+}
+
+/// The cells after a clip of a record with loss 7
+inline Reals clipped(double limit, const Reals& squares) {
+  Cells in(squares), record({7, 0, 0, 0});
+  kernels::cuda::clip(limit, in, record, null_stream);
+  return record.reals();
+}
+
+/// Exact. In their order each 8 behind 1e17 is lost, and does not count.
+inline bool clip_is_right() {
+  const double infinity = HUGE_VAL, nan = std::nan("");
+  return clipped(1, {9, 0, 16, 0}) == Reals{7, 5, 1 / (5 + 1e-6), 0} && clipped(10, {9, 0, 16, 0}) == Reals{7, 5, 1, 0} &&
+         clipped(0, {9, 0, 16, 0}) == Reals{7, 5, 1, 0} && clipped(0, {1e17, 8, 8, 8, 8})[1] == std::sqrt(1e17) &&
+         clipped(1, {1, infinity, 1})[3] == 1 && clipped(1, {1, nan, 1})[3] == 1;
 }
 
 inline bool sum_is_right(void (*of)(View, View, View, const kernels::cuda::Target&), Tensor<float>& x, std::int64_t offset,

@@ -47,7 +47,10 @@ bool cross_entropy() {
          losses_are_right<float>({{0, 7, 9}}, random_logits<float>({{0, 7, 9}}, 2), {6, 0});
 }
 
-bool optimizer() { return adamw_is_right<bf16>(1030, 0) && adamw_is_right<fp16>(21, 1) && sums_are_right(2051, 0); }
+bool optimizer() {
+  return adamw_is_right<bf16>(1030, 0) && adamw_is_right<fp16>(21, 1) && skipped_step_changes_nothing(21) && clip_is_right() &&
+         sums_are_right(2051, 0);
+}
 
 bool embedding() {
   const kernels::VocabularyRange range{10, 5, 8};

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace trireme::store {
+namespace trireme::base {
 
 float from_fp16(std::uint16_t half);
 float from_bf16(std::uint16_t half);
@@ -11,4 +11,4 @@ float from_bf16(std::uint16_t half);
 std::uint16_t to_fp16(float value);
 std::uint16_t to_bf16(float value);
 
-}  // namespace trireme::store
+}  // namespace trireme::base

@@ -1,9 +1,9 @@
-#include "store/half.h"
+#include "base/half.h"
 
 #include <bit>
 #include <cmath>
 
-namespace trireme::store {
+namespace trireme::base {
 
 float from_fp16(std::uint16_t half) {
   const std::uint32_t exponent = half >> 10 & 31, mantissa = half & 1023;
@@ -35,4 +35,4 @@ std::uint16_t to_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-}  // namespace trireme::store
+}  // namespace trireme::base
