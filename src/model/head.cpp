@@ -18,11 +18,11 @@ Halves halves_of_sums(const Environment& env, const Buffers& at) {
 kernels::LinearShape output_shape(const Dimensions& d) { return {d.n(), d.hidden, d.vocabulary.rows}; }
 
 /// logits := exp(logits - maximum), sums those of the whole vocabulary.
-void forward(const Environment& env, const StageParameters& weights, View x, View targets, const Buffers& at) {
+void forward(const Environment& env, const StageParameters& weights, const HeadPass& pass, const Buffers& at) {
   const Dimensions& d = env.dims;
   env.kernels.layer_norm({.rows = d.n(),
                           .hidden = d.hidden,
-                          .x = x,
+                          .x = pass.x,
                           .gain = weights.norm_gain,
                           .bias = weights.norm_bias,
                           .y = at[head_norm],
@@ -35,37 +35,37 @@ void forward(const Environment& env, const StageParameters& weights, View x, Vie
   env.kernels.cross_entropy_sums({.rows = d.n(),
                                   .logits = at[logits],
                                   .range = d.vocabulary,
-                                  .targets = targets,
+                                  .targets = pass.targets,
                                   .maximum = at[maximum],
                                   .sums = of.exponentials,
                                   .target_logits = of.target_logits});
   env.region.combine(at[sums], Reduce::sum);
 }
 
-void form_loss(const Environment& env, View targets, float scale, const Buffers& at, View loss) {
+void form_loss(const Environment& env, const HeadPass& pass, float scale, const Buffers& at) {
   const Halves of = halves_of_sums(env, at);
   env.kernels.cross_entropy_gradient({.rows = env.dims.n(),
                                       .logits = at[logits],
                                       .range = env.dims.vocabulary,
-                                      .targets = targets,
+                                      .targets = pass.targets,
                                       .sums = of.exponentials,
                                       .target_logits = of.target_logits,
                                       .scale = scale,
                                       .losses = at[losses]});
-  env.kernels.sum(at[losses], loss);
+  env.kernels.sum(at[losses], pass.loss);
 }
 
 }  // namespace
 
-void head_loss(const Environment& env, const StageParameters& weights, View x, View targets, const Buffers& at, View loss) {
-  forward(env, weights, x, targets, at);
-  form_loss(env, targets, 0.0f, at, loss);
+void head_loss(const Environment& env, const StageParameters& weights, const HeadPass& pass, const Buffers& at) {
+  forward(env, weights, pass, at);
+  form_loss(env, pass, 0.0f, at);
 }
 
-void head_loss_and_gradient(const Environment& env, const StageParameters& weights, const StageParameters& gradients, View x,
-                            View targets, float scale, const Buffers& at, View loss, View d) {
-  forward(env, weights, x, targets, at);
-  form_loss(env, targets, scale, at, loss);
+void head_loss_and_gradient(const Environment& env, const StageParameters& weights, const StageParameters& gradients,
+                            const HeadPass& pass, float scale, const Buffers& at, View d) {
+  forward(env, weights, pass, at);
+  form_loss(env, pass, scale, at);
   const kernels::LinearShape shape = output_shape(env.dims);
   env.kernels.linear_input_gradient(shape, at[logits], weights.output, at[d_head_norm]);
   const Region::Sum d_norm = env.region.enter_backward(at[d_head_norm]);
@@ -73,7 +73,7 @@ void head_loss_and_gradient(const Environment& env, const StageParameters& weigh
   env.kernels.layer_norm_backward({.rows = env.dims.n(),
                                    .hidden = env.dims.hidden,
                                    .dy = env.region.finish(d_norm),
-                                   .x = x,
+                                   .x = pass.x,
                                    .gain = weights.norm_gain,
                                    .mean = at[head_mean],
                                    .rstd = at[head_rstd],

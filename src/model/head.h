@@ -8,13 +8,19 @@
 
 namespace trireme::model {
 
-/// loss (fp64 [1]) := sum over the microbatch's n targets (int32 [s, b]) of the loss in nats, from x [n, h]; nothing else changes
-/// but `at`, where the head's buffers are.
-void head_loss(const Environment& env, const StageParameters& weights, View x, View targets, const Buffers& at, View loss);
+/// A microbatch at the head: what it brings, and where its loss goes.
+struct HeadPass {
+  View x;        // [n, h]
+  View targets;  // [s, b], int32
+  View loss;     // fp64 [1] := sum over the n targets of the loss, in nats
+};
 
-/// The same, and d [n, h] = gradient of scale * that sum with respect to x; gradients of the norm and of the output layer
+/// Writes the loss; nothing else changes but `at`, where the head's buffers are.
+void head_loss(const Environment& env, const StageParameters& weights, const HeadPass& pass, const Buffers& at);
+
+/// The same, and d [n, h] = gradient of scale * the loss with respect to x; gradients of the norm and of the output layer
 /// accumulate. All tensor ranks of the last stage call it.
-void head_loss_and_gradient(const Environment& env, const StageParameters& weights, const StageParameters& gradients, View x,
-                            View targets, float scale, const Buffers& at, View loss, View d);
+void head_loss_and_gradient(const Environment& env, const StageParameters& weights, const StageParameters& gradients,
+                            const HeadPass& pass, float scale, const Buffers& at, View d);
 
 }  // namespace trireme::model

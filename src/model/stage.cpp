@@ -55,13 +55,13 @@ void Stage::forward(int c, int index, std::uint64_t first_sample, const StagePar
   Slot& slot = slots_[c][index];
   run_layers(c, slot, {first_sample, true});
   if (chunks_[c].head)
-    head_loss_and_gradient(env_, weights_, gradients, slot.output(), slot.targets, loss_scale, shared_, loss, slot.gradient);
+    head_loss_and_gradient(env_, weights_, gradients, {slot.output(), slot.targets, loss}, loss_scale, shared_, slot.gradient);
 }
 
 void Stage::evaluate(int c, int index, std::uint64_t first_sample, View loss) {
   Slot& slot = slots_[c][index];
   run_layers(c, slot, {first_sample, false});
-  if (chunks_[c].head) head_loss(env_, weights_, slot.output(), slot.targets, shared_, loss);
+  if (chunks_[c].head) head_loss(env_, weights_, {slot.output(), slot.targets, loss}, shared_);
 }
 
 void Stage::backward(int c, int index, const StageParameters& gradients, const std::function<void(int)>& layer_done) {

@@ -17,7 +17,7 @@ using grid::Work;
 
 void sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-TEST(Activity, what_is_nested_is_not_counted_twice) {
+TEST(Activity, WhatisNestedIsNotCountedTwice) {
   Activity activity;
   const double begin = base::now();
   {
@@ -34,7 +34,7 @@ TEST(Activity, what_is_nested_is_not_counted_twice) {
   EXPECT_EQ(activity.count(Work::forward), 1);
 }
 
-TEST(Activity, events_come_in_the_order_of_their_ends_and_no_more_than_there_is_room) {
+TEST(Activity, EventsComeInTheOrderOfTheirEndsAndNoMoreThanThereIsRoom) {
   Activity activity;
   std::vector<grid::Event> events;
   events.reserve(2);
@@ -60,12 +60,12 @@ TEST(Activity, events_come_in_the_order_of_their_ends_and_no_more_than_there_is_
 class LateDevice final : public kernels::Device {
  public:
   struct Moment final : kernels::Event {
-    explicit Moment(const double& now) : now_(now) {}
-    void record() override { at_ = now_; }
+    explicit Moment(const double& now) : clock(now) {}
+    void record() override { at = clock; }
     bool done() const override { return true; }
-    double seconds_since(const kernels::Event& earlier) const override { return at_ - static_cast<const Moment&>(earlier).at_; }
-    const double& now_;
-    double at_ = -1;
+    double seconds_since(const kernels::Event& earlier) const override { return at - static_cast<const Moment&>(earlier).at; }
+    const double& clock;
+    double at = -1;
   };
   double now = 1000;  // seconds
 
@@ -85,7 +85,7 @@ class LateDevice final : public kernels::Device {
   std::string name() const override { return "late"; }
 };
 
-TEST(Activity, work_of_an_asynchronous_device_has_the_devices_times) {
+TEST(Activity, WorkOfAnAsynchronousDeviceHasTheDevicesTimes) {
   LateDevice device;
   Activity activity;
   grid::DeviceTimes times(device, 4);
@@ -112,7 +112,7 @@ TEST(Activity, work_of_an_asynchronous_device_has_the_devices_times) {
   activity.record(nullptr);
 }
 
-TEST(Activity, the_present_state_is_the_innermost_activity) {
+TEST(Activity, ThePresentStateIsTheInnermostActivity) {
   Activity activity;
   grid::Doing doing;
   activity.publish_in(&doing);
@@ -140,7 +140,7 @@ TEST(Activity, the_present_state_is_the_innermost_activity) {
   EXPECT_EQ(doing.changes, left) << "the place may be gone";
 }
 
-TEST(Activity, an_end_without_a_begin_is_a_fault) {
+TEST(Activity, AnEndWithoutABeginIsAFault) {
   Activity activity;
   EXPECT_THROW(activity.end(), std::logic_error);
   for (int k = 0; k < 7; ++k) activity.begin(kind_of(Work::data));

@@ -27,7 +27,7 @@ using grid::Reduce;
 using grid::Ticket;
 using grid::Traffic;
 
-TEST(Limits, a_message_of_more_than_one_transfer_arrives_whole) {
+TEST(Limits, AMessageOfMoreThanOneTransferArrivesWhole) {
   constexpr std::int64_t count = grid::MpiCommunicator::transfer_limit / 8 + 5;  // int64, 40 bytes above the limit
   Communicator& group = world().everyone().group();
   std::vector<std::int64_t> data(count);
@@ -46,7 +46,7 @@ TEST(Limits, a_message_of_more_than_one_transfer_arrives_whole) {
   EXPECT_EQ(after.bytes - before.bytes, group.rank() == 0 ? 8 * count : 0);
 }
 
-TEST(Limits, a_step_like_the_one_before_allocates_nothing) {
+TEST(Limits, AStepLikeTheOneBeforeAllocatesNothing) {
   Communicator& group = world().everyone().group();
   std::vector<float> full(100'002), piece(50'001), out(1000), in(1000);
   const auto step = [&] {

@@ -63,7 +63,7 @@ class Communicators : public ::testing::Test {};
 using Types = ::testing::Types<float, double, std::int32_t, std::int64_t>;
 TYPED_TEST_SUITE(Communicators, Types);
 
-TYPED_TEST(Communicators, all_reduce_sums_what_every_rank_gave) {
+TYPED_TEST(Communicators, AllReduceSumsWhatEveryRankGave) {
   for (const auto count : counts()) {
     auto data = values<TypeParam>(rank(), count);
     complete(group().all_reduce(view(data), Reduce::sum, Traffic::control));
@@ -74,7 +74,7 @@ TYPED_TEST(Communicators, all_reduce_sums_what_every_rank_gave) {
   }
 }
 
-TYPED_TEST(Communicators, all_reduce_finds_the_maximum_wherever_it_is) {
+TYPED_TEST(Communicators, AllReduceFindsTheMaximumWhereverItIs) {
   for (const auto count : counts()) {
     std::vector<TypeParam> data(static_cast<std::size_t>(count)), expected(data.size());
     for (std::int64_t i = 0; i < count; ++i) {
@@ -86,7 +86,7 @@ TYPED_TEST(Communicators, all_reduce_finds_the_maximum_wherever_it_is) {
   }
 }
 
-TYPED_TEST(Communicators, reduce_scatter_gives_each_rank_the_sum_of_its_piece) {
+TYPED_TEST(Communicators, ReduceScatterGivesEachRankTheSumOfItsPiece) {
   for (const auto count : counts()) {  // of a piece
     auto in = values<TypeParam>(rank(), count * size());
     const auto before = in;
@@ -99,7 +99,7 @@ TYPED_TEST(Communicators, reduce_scatter_gives_each_rank_the_sum_of_its_piece) {
   }
 }
 
-TYPED_TEST(Communicators, all_gather_concatenates_in_rank_order_also_in_place) {
+TYPED_TEST(Communicators, AllGatherConcatenatesInRankOrderAlsoInPlace) {
   for (const auto count : counts()) {  // of a piece
     std::vector<TypeParam> expected;
     for (int r = 0; r < size(); ++r)
@@ -114,7 +114,7 @@ TYPED_TEST(Communicators, all_gather_concatenates_in_rank_order_also_in_place) {
   }
 }
 
-TYPED_TEST(Communicators, broadcast_from_every_root) {
+TYPED_TEST(Communicators, BroadcastFromEveryRoot) {
   for (const auto count : counts())
     for (int root = 0; root < size(); ++root) {
       auto data = values<TypeParam>(rank(), count);
@@ -123,7 +123,7 @@ TYPED_TEST(Communicators, broadcast_from_every_root) {
     }
 }
 
-TYPED_TEST(Communicators, transfers_around_the_ring_in_one_group) {
+TYPED_TEST(Communicators, TransfersAroundTheRingInOneGroup) {
   if (size() == 1) return;  // nobody to send to
   const int next = (rank() + 1) % size(), last = (rank() + size() - 1) % size();
   for (const auto count : counts()) {
@@ -137,7 +137,7 @@ TYPED_TEST(Communicators, transfers_around_the_ring_in_one_group) {
   }
 }
 
-TEST(Order, sums_run_in_rank_order) {
+TEST(Order, SumsRunInRankOrder) {
   for (const auto count : counts()) {
     std::vector<float> data, expected;
     for (std::int64_t i = 0; i < count; ++i) {
@@ -149,7 +149,7 @@ TEST(Order, sums_run_in_rank_order) {
   }
 }
 
-TEST(Order, reductions_longer_than_the_scratch_keep_the_order) {
+TEST(Order, ReductionsLongerThanTheScratchKeepTheOrder) {
   const std::int64_t count = 10'000'019;  // 40 MB: at least two rounds on 2 ranks, the last one short
   std::vector<float> data, mine(static_cast<std::size_t>(count / size()));
   std::vector<float> all(mine.size() * static_cast<std::size_t>(size()));
@@ -165,7 +165,7 @@ TEST(Order, reductions_longer_than_the_scratch_keep_the_order) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(Order, calls_run_in_the_order_they_were_made_and_may_be_awaited_in_any) {
+TEST(Order, CallsRunInTheOrderTheyWereMadeAndMayBeAwaitedInAny) {
   constexpr int calls = 50;
   std::vector<std::vector<double>> data;
   std::vector<Ticket> tickets;
@@ -182,7 +182,7 @@ TEST(Order, calls_run_in_the_order_they_were_made_and_may_be_awaited_in_any) {
   EXPECT_EQ(chained[0], std::pow(size(), calls / 10));  // each call works on the result of the one before
 }
 
-TEST(Order, a_group_sends_what_the_collective_before_it_made) {
+TEST(Order, AGroupSendsWhatTheCollectiveBeforeItMade) {
   if (size() == 1) return;
   const int next = (rank() + 1) % size(), last = (rank() + size() - 1) % size();
   std::vector<float> sum = {static_cast<float>(rank())}, got = {0};
@@ -194,7 +194,7 @@ TEST(Order, a_group_sends_what_the_collective_before_it_made) {
   EXPECT_EQ(got[0], static_cast<float>(size() * (size() - 1) / 2));
 }
 
-TEST(Order, a_group_does_not_take_along_the_calls_behind_it) {
+TEST(Order, AGroupDoesNotTakeAlongTheCallsBehindIt) {
   if (size() == 1) return;
   const int next = (rank() + 1) % size(), last = (rank() + size() - 1) % size();
   std::vector<float> large(100003, 1), passed = {static_cast<float>(rank())}, got = {-1}, again = {-1};
@@ -212,7 +212,7 @@ TEST(Order, a_group_does_not_take_along_the_calls_behind_it) {
   EXPECT_EQ(sum[0], static_cast<float>(size()));
 }
 
-TEST(Order, device_work_given_after_order_after_sees_what_the_call_made) {
+TEST(Order, DeviceWorkGivenAfterOrderAfterSeesWhatTheCallMade) {
   const auto device = kernels::make_cpu_device();
   constexpr std::int64_t count = 100003;  // above the eager limit
   std::vector<double> data = values<double>(rank(), count), copy(data.size()), expected(data.size());
@@ -228,7 +228,7 @@ TEST(Order, device_work_given_after_order_after_sees_what_the_call_made) {
   EXPECT_TRUE(group().done(sum));
 }
 
-TEST(Groups, messages_between_two_members_match_in_order_both_ways_above_the_eager_limit) {
+TEST(Groups, MessagesBetweenTwoMembersMatchInOrderBothWaysAboveTheEagerLimit) {
   const int peer = rank() ^ 1;
   if (peer >= size()) return;              // the odd one out
   constexpr std::int64_t count = 1 << 18;  // 1 MiB
@@ -248,7 +248,7 @@ TEST(Groups, messages_between_two_members_match_in_order_both_ways_above_the_eag
   for (int i = 0; i < 6; ++i) EXPECT_EQ(in[static_cast<std::size_t>(i)], values<float>(10 * peer + i, count)) << i;
 }
 
-TEST(Groups, members_outside_a_group_need_not_call_and_collectives_still_match) {
+TEST(Groups, MembersOutsideAGroupNeedNotCallAndCollectivesStillMatch) {
   if (size() < 3) return;
   std::vector<float> data = {static_cast<float>(rank())};
   if (rank() < 2) {
@@ -260,7 +260,7 @@ TEST(Groups, members_outside_a_group_need_not_call_and_collectives_still_match) 
   EXPECT_EQ(data[0], static_cast<float>(size() * (size() - 1) / 2 - 1));  // rank 1 holds rank 0's value
 }
 
-TEST(Groups, an_open_group_is_not_started_by_other_waits) {
+TEST(Groups, AnOpenGroupIsNotStartedByOtherWaits) {
   if (size() == 1) return;
   const int next = (rank() + 1) % size(), last = (rank() + size() - 1) % size();
   std::vector<float> mine = {-1}, got = {0};
@@ -283,7 +283,7 @@ inline grid::TrafficCount counted(Traffic kind, const std::function<void()>& wor
   return {after.calls - before.calls, after.bytes - before.bytes};
 }
 
-TEST(Counts, bytes_are_those_of_the_formulas) {
+TEST(Counts, BytesAreThoseOfTheFormulas) {
   const std::int64_t k = size(), n = 840 * 4;  // bytes; 840 is divisible by all sizes up to 8
   std::vector<float> full(840), part(static_cast<std::size_t>(840 / k));
   // all-reduce 2 n (k-1)/k, reduce-scatter and all-gather n (k-1)/k
@@ -309,7 +309,7 @@ TEST(Counts, bytes_are_those_of_the_formulas) {
   }
 }
 
-TEST(Faults, wrong_calls_are_refused_before_anything_is_sent) {
+TEST(Faults, WrongCallsAreRefusedBeforeAnythingIsSent) {
   std::vector<float> three(3), four(4);
   EXPECT_THROW(group().end_group(), std::logic_error);
   EXPECT_THROW(group().send(view(three), 0, Traffic::control), std::logic_error);

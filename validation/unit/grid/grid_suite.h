@@ -86,7 +86,7 @@ inline void expect_group(Communicator& group, const std::vector<std::int64_t>& m
   EXPECT_EQ(sum, expected) << name;
 }
 
-TEST(Grid, every_group_of_every_shape_has_its_members_in_order) {
+TEST(Grid, EveryGroupOfEveryShapeHasItsMembersInOrder) {
   for (const Shape& shape : all_shapes()) {
     SCOPED_TRACE(describe(shape));
     const auto channels = channels_of(shape.pipeline);
@@ -121,7 +121,7 @@ TEST(Grid, every_group_of_every_shape_has_its_members_in_order) {
   }
 }
 
-TEST(Grid, groups_of_one_make_no_calls) {
+TEST(Grid, GroupsOfOneMakeNoCalls) {
   const Shape shape{world().size(), 1, 1};
   Grid grid(world(), shape, {});
   const auto before = world().traffic();
@@ -132,14 +132,14 @@ TEST(Grid, groups_of_one_make_no_calls) {
   for (std::size_t k = 0; k < before.kinds.size(); ++k) EXPECT_EQ(world().traffic().kinds[k].calls, before.kinds[k].calls);
 }
 
-TEST(Grid, faulty_shapes_and_channels_are_refused_on_every_rank) {
+TEST(Grid, FaultyShapesAndChannelsAreRefusedOnEveryRank) {
   const int n = world().size();
   EXPECT_THROW(Grid(world(), {n, 2, 1}, {}), std::logic_error);
   for (const ChannelSpec faulty : {ChannelSpec{0, 0}, ChannelSpec{0, n}, ChannelSpec{-1, 0}})
     EXPECT_THROW(Grid(world(), {1, 1, n}, {faulty}), std::logic_error);
 }
 
-TEST(Progress, communicators_advance_while_a_rank_waits_for_another_one) {
+TEST(Progress, CommunicatorsAdvanceWhileARankWaitsForAnotherOne) {
   // Even ranks call and await the first communicator, then the second; odd ranks the other way round. With messages above the
   // eager limit nobody gets on unless the waiting rank also serves the communicator it is not waiting for.
   const Shape one_group{world().size(), 1, 1};
@@ -164,7 +164,7 @@ TEST(Progress, communicators_advance_while_a_rank_waits_for_another_one) {
   }
 }
 
-TEST(Progress, a_pipeline_passes_messages_both_ways_while_a_reduction_is_in_flight) {
+TEST(Progress, APipelinePassesMessagesBothWaysWhileAReductionIsInFlight) {
   const int p = world().size(), stage = world().rank();
   Grid grid(world(), {1, 1, p}, channels_of(p));
   constexpr std::int64_t count = 1 << 18;
@@ -208,7 +208,7 @@ inline std::pair<std::optional<base::Exit>, std::string> agreed(const std::funct
   return {status, testing::internal::GetCapturedStderr()};
 }
 
-TEST(Agreement, an_error_on_some_ranks_is_everybodys_and_printed_once) {
+TEST(Agreement, AnErrorOnSomeRanksIsEverybodysAndPrintedOnce) {
   const int n = world().size(), rank = world().rank();
   for (int failing = 0; failing < n; ++failing) {  // this rank and all above it fail, each with a status of its own
     const auto [status, printed] = agreed([&] {
@@ -226,14 +226,14 @@ TEST(Agreement, an_error_on_some_ranks_is_everybodys_and_printed_once) {
   EXPECT_EQ(printed.find("disk on fire") != std::string::npos, rank == n - 1);
 }
 
-TEST(Agreement, nothing_happens_when_all_went_well_and_an_agreed_error_passes_through) {
+TEST(Agreement, NothingHappensWhenAllWentWellAndAnAgreedErrorPassesThrough) {
   EXPECT_EQ(agreed([] {}).first, std::nullopt);
   const auto [status, printed] = agreed([] { world().agree([] { throw base::Error(base::Exit::not_finite, "loss is nan"); }); });
   EXPECT_EQ(status, base::Exit::not_finite);
   EXPECT_EQ(printed, world().rank() == 0 ? "loss is nan\n" : "");
 }
 
-TEST(Control, collectives_over_host_numbers) {
+TEST(Control, CollectivesOverHostNumbers) {
   const int n = world().size(), rank = world().rank();
   grid::Control& all = world().everyone();
   std::vector<double> sums = {1e17 + rank, 1.0 * rank};  // the first rounds: in rank order
@@ -254,7 +254,7 @@ TEST(Control, collectives_over_host_numbers) {
   EXPECT_EQ(told, (std::vector<float>{static_cast<float>(n - 1), 7}));
 }
 
-TEST(Control, numbers_go_from_one_member_to_another_and_are_counted_as_control) {
+TEST(Control, NumbersGoFromOneMemberToAnotherAndAreCountedAsControl) {
   const int n = world().size(), rank = world().rank();
   grid::Control& all = world().everyone();
   const grid::TrafficTable before = world().traffic();
@@ -267,7 +267,7 @@ TEST(Control, numbers_go_from_one_member_to_another_and_are_counted_as_control) 
   EXPECT_EQ(world().traffic()[Traffic::control].bytes - before[Traffic::control].bytes, rank == n - 1 ? 12 : 0);
 }
 
-TEST(World, texts_are_broadcast_and_gathered_in_rank_order) {
+TEST(World, TextsAreBroadcastAndGatheredInRankOrder) {
   const int n = world().size(), rank = world().rank();
   for (int root = 0; root < n; ++root) {
     std::string text =
@@ -280,13 +280,13 @@ TEST(World, texts_are_broadcast_and_gathered_in_rank_order) {
   for (std::size_t r = 0; r < texts.size(); ++r) EXPECT_EQ(texts[r], std::string(r, 'a'));
 }
 
-TEST(World, knows_its_node) {
+TEST(World, KnowsItsNode) {
   EXPECT_EQ(world().node(), 0);  // the tests run on one machine
   EXPECT_EQ(world().node_size(), world().size());
   EXPECT_EQ(world().node_rank(), world().rank());
 }
 
-TEST(Topology, rank_0_gets_every_ranks_place) {
+TEST(Topology, Rank0GetsEveryRanksPlace) {
   const Shape shape{world().size(), 1, 1};
   Grid grid(world(), shape, {});
   const auto places = grid::gather_places(world(), grid.shape(), "device of rank " + std::to_string(world().rank()));
@@ -300,7 +300,7 @@ TEST(Topology, rank_0_gets_every_ranks_place) {
   }
 }
 
-TEST(Cores, no_more_threads_than_cores_on_the_node) {
+TEST(Cores, NoMoreThreadsThanCoresOnTheNode) {
   std::vector<double> share = {static_cast<double>(grid::cores_of_rank(world()))};
   EXPECT_GE(share[0], 1);
   EXPECT_LE(share[0], std::ssize(grid::allowed_cores()));

@@ -15,7 +15,7 @@
 namespace trireme::grid {
 namespace {
 
-TEST(Coordinates, worked_table_of_the_header) {
+TEST(Coordinates, WorkedTableOfTheHeader) {
   const Shape shape{2, 2, 2};
   EXPECT_EQ(coordinates_of(shape, 5), (Coordinates{1, 0, 1}));
   EXPECT_EQ(coordinates_of(shape, 6), (Coordinates{0, 1, 1}));
@@ -30,7 +30,7 @@ std::optional<std::string> mismatch(int size, const std::map<std::string, std::s
   });
 }
 
-TEST(Launcher, separate_worlds_are_refused_with_the_cure) {
+TEST(Launcher, SeparateWorldsAreRefusedWithTheCure) {
   const auto by_step = mismatch(1, {{"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_NTASKS", "4"}});
   ASSERT_TRUE(by_step);
   EXPECT_NE(by_step->find("SLURM_STEP_NUM_TASKS=4"), std::string::npos);
@@ -40,7 +40,7 @@ TEST(Launcher, separate_worlds_are_refused_with_the_cure) {
   EXPECT_TRUE(mismatch(1, {{"OMPI_COMM_WORLD_SIZE", "2"}}));
 }
 
-TEST(Launcher, real_worlds_and_real_single_ranks_are_accepted) {
+TEST(Launcher, RealWorldsAndRealSingleRanksAreAccepted) {
   EXPECT_FALSE(mismatch(1, {}));
   EXPECT_FALSE(mismatch(4, {{"SLURM_NTASKS", "4"}}));
   EXPECT_FALSE(mismatch(2, {{"SLURM_NTASKS", "4"}}));
@@ -67,32 +67,32 @@ class StartDeathTest : public ::testing::Test {
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }  // MPI may not be started in a fork
 };
 
-TEST_F(StartDeathTest, a_world_of_one_under_a_launcher_of_many_ends_with_2_and_the_cure) {
+TEST_F(StartDeathTest, AWorldOfOneUnderALauncherOfManyEndsWith2AndTheCure) {
   EXPECT_EXIT(start_world({{"SLURM_STEP_NUM_TASKS", "4"}}, [](World&) {}), testing::ExitedWithCode(2), "srun --mpi=pmi2");
 }
 
-TEST_F(StartDeathTest, only_the_launchers_first_process_says_so) {
+TEST_F(StartDeathTest, OnlyTheLaunchersFirstProcessSaysSo) {
   EXPECT_EXIT(start_world({{"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_PROCID", "3"}}, [](World&) {}), testing::ExitedWithCode(2),
               "^$");
 }
 
-TEST_F(StartDeathTest, a_world_of_one_by_itself_runs) {
+TEST_F(StartDeathTest, AWorldOfOneByItselfRuns) {
   EXPECT_EXIT(start_world({}, [](World& world) { std::exit(world.size() == 1 && world.node_size() == 1 ? 0 : 1); }),
               testing::ExitedWithCode(0), "");
 }
 
-TEST_F(StartDeathTest, abort_names_the_rank_and_gives_its_status) {
+TEST_F(StartDeathTest, AbortNamesTheRankAndGivesItsStatus) {
   EXPECT_EXIT(start_world({}, [](World& world) { world.abort(base::Exit::unresponsive, "rank 3 does not answer"); }),
               testing::ExitedWithCode(5), "rank 0 on .*: rank 3 does not answer");
 }
 
-TEST(Cores, compact_text) {
+TEST(Cores, CompactText) {
   EXPECT_EQ(compact({}), "");
   EXPECT_EQ(compact({7}), "7");
   EXPECT_EQ(compact({0, 1, 2, 3, 8, 10, 11}), "0-3,8,10-11");
 }
 
-TEST(Cores, shared_ones_are_divided_and_own_ones_kept) {
+TEST(Cores, SharedOnesAreDividedAndOwnOnesKept) {
   EXPECT_EQ(fair_share({0, 1, 2, 3}, {1, 1, 1, 1}), 4);
   EXPECT_EQ(fair_share({0, 1, 2, 3}, {4, 4, 4, 4}), 1);
   EXPECT_EQ(fair_share({0, 1, 2, 3}, {3, 3, 3, 3}), 1);
@@ -112,7 +112,7 @@ std::vector<Place> places_in_blocks(const Shape& shape, int per_node) {
   return places;
 }
 
-TEST(Topology, file_and_table) {
+TEST(Topology, FileAndTable) {
   const auto places = places_in_blocks({2, 1, 1}, 2);
   EXPECT_EQ(topology_tsv(places),
             "rank\thost\tnode\tnode_rank\tnode_size\tcores\tdevice\ttensor\tdata\tpipeline\tprocess\n"
@@ -124,21 +124,21 @@ TEST(Topology, file_and_table) {
             "1     nid0  1/2    0-7    cpu     1       0     0\n");
 }
 
-TEST(Topology, above_64_ranks_a_line_a_node) {
+TEST(Topology, Above64RanksALineANode) {
   EXPECT_EQ(topology_table(places_in_blocks({4, 2, 16}, 64)),
             "host  ranks   device  tensor  data  pipeline\n"
             "nid0  0-63    cpu     0-3     0-1   0-7\n"
             "nid1  64-127  cpu     0-3     0-1   8-15\n");
 }
 
-TEST(Topology, groups_inside_a_node_are_counted) {
+TEST(Topology, GroupsInsideANodeAreCounted) {
   EXPECT_EQ(group_report(places_in_blocks({2, 2, 2}, 4), {2, 2, 2}),
             "tensor groups inside a node: 4/4\ndata groups inside a node: 4/4\npipeline groups inside a node: 0/4\n");
   EXPECT_EQ(group_report(places_in_blocks({4, 1, 2}, 6), {4, 1, 2}),
             "tensor groups inside a node: 1/2\npipeline groups inside a node: 2/4\n");
 }
 
-TEST(Topology, strict_placement_refuses_tensor_groups_over_nodes) {
+TEST(Topology, StrictPlacementRefusesTensorGroupsOverNodes) {
   EXPECT_NO_THROW(refuse_split_tensor_groups(places_in_blocks({2, 2, 2}, 2), {2, 2, 2}));
   try {
     refuse_split_tensor_groups(places_in_blocks({4, 1, 2}, 6), {4, 1, 2});

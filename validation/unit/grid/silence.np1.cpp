@@ -60,7 +60,7 @@ void expect_words(const std::string& text, const std::vector<std::string>& parts
   for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
-TEST(Silence, nobody_is_at_fault_while_somebody_goes_on) {
+TEST(Silence, NobodyIsAtFaultWhileSomebodyGoesOn) {
   EXPECT_FALSE(judge(all_wait(29.9), limit, cube));
   auto all = all_wait(1000);
   all[3] = working(3, Work::evaluation, 1);  // the others wait for it
@@ -69,7 +69,7 @@ TEST(Silence, nobody_is_at_fault_while_somebody_goes_on) {
   EXPECT_FALSE(judge(all, limit, cube));
 }
 
-TEST(Silence, a_rank_stuck_in_an_action_is_named) {
+TEST(Silence, ARankStuckInAnActionIsNamed) {
   auto all = all_wait(31);
   all[5] = working(5, Work::forward, 31, 7);
   expect(all, Fault::stuck, {5});
@@ -78,21 +78,21 @@ TEST(Silence, a_rank_stuck_in_an_action_is_named) {
                             "rank 3 waits for it", "3 more wait for it"});
 }
 
-TEST(Silence, between_actions_is_no_wait) {
+TEST(Silence, BetweenActionsIsNoWait) {
   auto all = all_wait(31);
   all[2].kind = -1;
   expect(all, Fault::stuck, {2});
   expect_words(words(all), {"between actions"});
 }
 
-TEST(Silence, of_several_stuck_the_one_that_is_longest) {
+TEST(Silence, OfSeveralStuckTheOneThatIsLongest) {
   auto all = all_wait(40);
   all[6] = working(6, Work::output, 35);
   all[7] = working(7, Work::output, 38);
   expect(all, Fault::stuck, {7});
 }
 
-TEST(Silence, a_stopped_rank_is_named_even_if_it_was_waiting) {
+TEST(Silence, AStoppedRankIsNamedEvenIfItWasWaiting) {
   auto all = all_wait(31);
   all[4] = waiting(4, Traffic::tp_all_reduce, 32, -1);
   all[4].unheard = 32;
@@ -107,14 +107,14 @@ TEST(Silence, a_stopped_rank_is_named_even_if_it_was_waiting) {
   EXPECT_EQ(text.find("rank 7 waits"), std::string::npos) << text;
 }
 
-TEST(Silence, a_stopped_rank_comes_before_a_stuck_one) {
+TEST(Silence, AStoppedRankComesBeforeAStuckOne) {
   auto all = all_wait(31);
   all[1] = working(1, Work::output, 31);
   all[6].unheard = 31;
   expect(all, Fault::stopped, {6});
 }
 
-TEST(Silence, a_thread_without_processor_is_no_stopped_rank) {
+TEST(Silence, AThreadWithoutProcessorIsNoStoppedRank) {
   auto all = all_wait(20);
   all[6].unheard = 100;
   EXPECT_FALSE(judge(all, limit, cube)) << "its main thread goes on";
@@ -124,7 +124,7 @@ TEST(Silence, a_thread_without_processor_is_no_stopped_rank) {
   expect(all, Fault::stuck, {6});
 }
 
-TEST(Silence, the_start_and_the_first_step_have_three_times_the_limit) {
+TEST(Silence, TheStartAndTheFirstStepHaveThreeTimesTheLimit) {
   auto all = all_wait(89);
   for (Seen& seen : all) seen.starting = true;
   all[3] = working(3, Work::forward, 89);
@@ -138,7 +138,7 @@ TEST(Silence, the_start_and_the_first_step_have_three_times_the_limit) {
   expect_words(words(all), {"before the first step"});
 }
 
-TEST(Silence, who_has_ended_is_not_silent) {
+TEST(Silence, WhoHasEndedIsNotSilent) {
   auto all = all_wait(1);
   for (int r : {0, 3}) {
     all[static_cast<std::size_t>(r)] = working(r, Work::output, 1000);
@@ -150,7 +150,7 @@ TEST(Silence, who_has_ended_is_not_silent) {
   EXPECT_FALSE(judge(all, limit, cube));
 }
 
-TEST(Silence, a_circle_of_waits_shows_its_ranks_in_order) {
+TEST(Silence, ACircleOfWaitsShowsItsRanksInOrder) {
   auto all = all_wait(31);
   all[0] = waiting(0, Traffic::pp_gradient, 33, 4);    // for stage 1
   all[4] = waiting(4, Traffic::tp_all_reduce, 32);     // for rank 5
@@ -163,7 +163,7 @@ TEST(Silence, a_circle_of_waits_shows_its_ranks_in_order) {
   EXPECT_FALSE(judge(all, limit, cube)) << "the last rank may be the one they wait for";
 }
 
-TEST(Silence, the_way_into_a_circle_is_no_part_of_it) {
+TEST(Silence, TheWayIntoACircleIsNoPartOfIt) {
   auto all = all_wait(31);
   all[7] = waiting(7, Traffic::pp_activation, 50, 3);
   all[3] = waiting(3, Traffic::pp_activation, 31, 2);
@@ -171,14 +171,14 @@ TEST(Silence, the_way_into_a_circle_is_no_part_of_it) {
   expect(all, Fault::circle, {3, 2});
 }
 
-TEST(Silence, all_in_the_same_collective_lost_a_message) {
+TEST(Silence, AllInTheSameCollectiveLostAMessage) {
   auto all = all_wait(31);
   all[2].unchanged = 35;
   expect(all, Fault::lost, {2});
   expect_words(words(all), {"rank 2 on nid0", "a message was lost", "waiting for control"});
 }
 
-TEST(Silence, a_node_that_does_not_answer_is_stopped) {
+TEST(Silence, ANodeThatDoesNotAnswerIsStopped) {
   auto all = all_wait(31);
   for (int r = 4; r < 8; ++r) {
     Seen& seen = all[static_cast<std::size_t>(r)];
@@ -192,7 +192,7 @@ TEST(Silence, a_node_that_does_not_answer_is_stopped) {
                             "rank 0 waits for it in control"});
 }
 
-TEST(NodeNotes, rows_survive_being_written_and_read) {
+TEST(NodeNotes, RowsSurviveBeingWrittenAndRead) {
   std::vector<Seen> rows = {working(3, Work::backward, 12.25, 9), waiting(4, Traffic::pp_gradient, 1e9, 7)};
   rows[1].starting = rows[0].left = true;
   rows[1].unheard = 0.1;

@@ -98,7 +98,7 @@ void expect_told(const Told& told, const std::vector<std::string>& parts) {
   for (const std::string& part : parts) EXPECT_NE(texts[0].find(part), std::string::npos) << part << "\n" << texts[0];
 }
 
-TEST(Watchdog, names_a_rank_that_gets_nowhere) {
+TEST(Watchdog, NamesARankThatGetsNowhere) {
   for (const int nodes : {1, 2}) {
     Told told;
     Watched watched(told, nodes);
@@ -111,7 +111,7 @@ TEST(Watchdog, names_a_rank_that_gets_nowhere) {
   }
 }
 
-TEST(Watchdog, names_a_stopped_rank_even_if_it_is_the_first) {
+TEST(Watchdog, NamesAStoppedRankEvenIfItIsTheFirst) {
   Told told;
   Watched watched(told, 1);
   const auto ids = processes();
@@ -120,7 +120,7 @@ TEST(Watchdog, names_a_stopped_rank_even_if_it_is_the_first) {
   expect_told(told, {"rank 0 on", fmt::format("process {};", ids[0]), "does not run", "step 2", "waits for it in control"});
 }
 
-TEST(Watchdog, names_a_node_that_does_not_answer) {
+TEST(Watchdog, NamesANodeThatDoesNotAnswer) {
   Told told;
   Watched watched(told, 2);
   const auto ids = processes();
@@ -129,7 +129,7 @@ TEST(Watchdog, names_a_node_that_does_not_answer) {
   expect_told(told, {"rank 4 on", "is not heard of: its node does not answer", "also rank 7", "waits for it in control"});
 }
 
-TEST(Watchdog, names_a_circle_over_two_nodes) {
+TEST(Watchdog, NamesACircleOverTwoNodes) {
   Told told;
   Watched watched(told, 2);
   const int rank = world().rank(), peer = rank == 1 ? 5 : 1;
@@ -142,7 +142,7 @@ TEST(Watchdog, names_a_circle_over_two_nodes) {
               {"waits in a circle of 2 ranks", "waiting for pp_gradient with rank 5", "waiting for pp_activation with rank 1"});
 }
 
-TEST(Watchdog, says_nothing_of_a_rank_that_is_alive) {
+TEST(Watchdog, SaysNothingOfARankThatIsAlive) {
   for (const int nodes : {1, 2}) {
     Told told;
     Watched watched(told, nodes);
@@ -156,7 +156,7 @@ TEST(Watchdog, says_nothing_of_a_rank_that_is_alive) {
   }
 }
 
-TEST(Watchdog, says_nothing_of_ranks_that_have_ended) {
+TEST(Watchdog, SaysNothingOfRanksThatHaveEnded) {
   Told told;
   {
     Watched watched(told, 1);
