@@ -1,6 +1,4 @@
 // Dispatch of subcommands.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -10,6 +8,8 @@
 #include <exception>
 #include <string>
 #include <string_view>
+
+#include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/text.h"

@@ -3,8 +3,6 @@
 // to extend.
 //
 // Usage, from the root of the repository: validate PROGRAM MPIEXEC [JUNIT_FILE]
-#include <sys/wait.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -14,6 +12,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/wait.h>
 
 #include "base/error.h"
 #include "base/file.h"

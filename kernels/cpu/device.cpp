@@ -1,5 +1,5 @@
 // Host memory as a device: every call is done when it returns.
-#include <sys/mman.h>
+#include "kernels/device.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -7,10 +7,10 @@
 #include <stdexcept>
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "kernels/device.h"
 
 namespace trireme::kernels {
 namespace {

@@ -1,9 +1,9 @@
 #include "kernels/cuda/device.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
 #include <stdexcept>
+
+#include <fmt/format.h>
 
 #include "base/error.h"
 #include "kernels/cuda/runtime.h"

@@ -1,16 +1,16 @@
 // Reports, and the signals that become some.
 #include "kernels/simt/fault.h"
 
-#include <dlfcn.h>
-#include <link.h>
-#include <sys/time.h>
-#include <ucontext.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <utility>
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/time.h>
+#include <ucontext.h>
 
 namespace trireme::simt {
 namespace {

@@ -1,9 +1,9 @@
 #include "kernels/simt/fiber.h"
 
+#include <cstdint>
+
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-
-#include <cstdint>
 
 namespace trireme::simt {
 namespace {

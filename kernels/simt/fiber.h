@@ -2,9 +2,9 @@
 // every POSIX system (18 times slower there, since it asks the kernel for the signal mask).
 #pragma once
 
-#include <ucontext.h>
-
 #include <cstddef>
+
+#include <ucontext.h>
 
 namespace trireme::simt {
 

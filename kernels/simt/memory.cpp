@@ -1,10 +1,10 @@
 #include "kernels/simt/memory.h"
 
-#include <sys/mman.h>
-
 #include <cstring>
 #include <map>
 #include <memory>
+
+#include <sys/mman.h>
 
 #include "kernels/simt/block.h"
 

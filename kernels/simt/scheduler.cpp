@@ -1,12 +1,12 @@
 // Runs a grid: blocks one after the other, in each the warps, in each the lanes. A warp runs as far as it can before the next one
 // starts: the opposite of lockstep, which would hide what is missing between warps and between lanes.
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <numeric>
 #include <string_view>
+
+#include <sys/mman.h>
 
 #include "kernels/simt/block_sm90.h"
 #include "kernels/simt/cuda.h"

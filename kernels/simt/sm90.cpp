@@ -1,7 +1,7 @@
 // State of a block that uses Hopper's instructions, and what must be over when a thread or the block ends.
-#include "kernels/simt/block_sm90.h"
-
 #include <bit>
+
+#include "kernels/simt/block_sm90.h"
 
 namespace trireme::simt {
 

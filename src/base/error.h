@@ -1,11 +1,11 @@
 // The errors a command ends with, and the exit statuses of the program.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace trireme::base {
 

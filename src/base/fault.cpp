@@ -1,10 +1,10 @@
 #include "base/fault.h"
 
-#include <signal.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cstdlib>
+
+#include <signal.h>
+#include <unistd.h>
 
 namespace trireme::base {
 

@@ -1,12 +1,11 @@
 #include "command/arguments.h"
 
-#include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/text.h"

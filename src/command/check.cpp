@@ -1,14 +1,14 @@
 // trireme check INPUT [key=value ...] --ranks N [--json]: what a run would be, without MPI and without a device.
-#include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
+#include "config/check.h"
 
 #include <filesystem>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "base/file.h"
 #include "command/arguments.h"
 #include "command/commands.h"
-#include "config/check.h"
 #include "config/reader.h"
 #include "layout/layout.h"
 #include "run/sources.h"

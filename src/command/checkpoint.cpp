@@ -1,12 +1,11 @@
 // trireme checkpoint show|verify|import|export: one process, no MPI.
-#include <CLI/CLI.hpp>
-
-#include <fmt/ranges.h>
-
 #include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/file.h"

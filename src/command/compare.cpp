@@ -1,6 +1,5 @@
 // trireme compare A B [--tolerance FILE] [--junit FILE]
 #include <CLI/CLI.hpp>
-
 #include <fmt/format.h>
 
 #include "base/error.h"

@@ -1,10 +1,10 @@
 #include "command/outputs.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+
+#include <unistd.h>
 
 #include "base/error.h"
 

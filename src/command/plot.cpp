@@ -1,10 +1,9 @@
 // trireme plot RUN
-#include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/file.h"

@@ -1,9 +1,8 @@
 // trireme schedule [key=value ...] [--svg F] [--list]: a pipeline schedule as text and as a drawing; nothing runs.
-#include <CLI/CLI.hpp>
-
-#include <fmt/ranges.h>
-
 #include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/file.h"

@@ -1,6 +1,5 @@
 // trireme trace FILE.h5 [--summary] [--svg F] [--perfetto F] [--ascii]
 #include <CLI/CLI.hpp>
-
 #include <fmt/format.h>
 
 #include "base/file.h"

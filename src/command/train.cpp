@@ -1,6 +1,5 @@
 // trireme train INPUT [key=value ...]
 #include <CLI/CLI.hpp>
-
 #include <fmt/format.h>
 
 #include "base/file.h"

@@ -4,10 +4,10 @@
 // compiler may even assume it. So its assertions do nothing here.
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_cast<void>(0)
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <limits>
+
+#include <toml++/toml.h>
 
 namespace trireme::config {
 namespace {

@@ -1,13 +1,13 @@
 #include "data/token_writer.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <limits>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "base/error.h"
 

@@ -1,11 +1,11 @@
 #include "grid/cores.h"
 
-#include <fmt/format.h>
-#include <sched.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include <fmt/format.h>
+#include <sched.h>
 
 namespace trireme::grid {
 

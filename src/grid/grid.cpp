@@ -1,10 +1,10 @@
 #include "grid/grid.h"
 
-#include <fmt/format.h>
-#include <mpi.h>
-
 #include <algorithm>
 #include <stdexcept>
+
+#include <fmt/format.h>
+#include <mpi.h>
 
 #include "grid/mpi_check.h"
 #include "grid/mpi_communicator.h"

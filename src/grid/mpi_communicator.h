@@ -3,9 +3,9 @@
 // library. Scratch grows at first use to at most `scratch_limit`; longer reductions run in several rounds.
 #pragma once
 
-#include <mpi.h>
-
 #include <vector>
+
+#include <mpi.h>
 
 #include "grid/activity.h"
 #include "grid/communicator.h"

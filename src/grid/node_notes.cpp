@@ -1,10 +1,10 @@
 #include "grid/node_notes.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <sstream>
+
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"

@@ -3,10 +3,10 @@
 // a rank waits for, all its communicators advance.
 #pragma once
 
-#include <sched.h>
-
 #include <algorithm>
 #include <vector>
+
+#include <sched.h>
 
 namespace trireme::grid {
 

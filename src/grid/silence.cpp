@@ -1,8 +1,8 @@
 #include "grid/silence.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 namespace trireme::grid {
 namespace {

@@ -1,12 +1,12 @@
 #include "grid/topology.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
 #include <sstream>
+
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include "grid/cores.h"
 

@@ -1,12 +1,12 @@
 #include "grid/watchdog.h"
 
-#include <fmt/format.h>
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 

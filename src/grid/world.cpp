@@ -1,12 +1,12 @@
 #include "grid/world.h"
 
-#include <fmt/format.h>
-#include <mpi.h>
-#include <unistd.h>
-
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+
+#include <fmt/format.h>
+#include <mpi.h>
+#include <unistd.h>
 
 #include "grid/mpi_check.h"
 #include "grid/mpi_communicator.h"

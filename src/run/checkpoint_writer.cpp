@@ -1,13 +1,12 @@
 #include "run/checkpoint_writer.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <functional>
 #include <thread>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/alignment.h"
 #include "base/clock.h"

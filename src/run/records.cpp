@@ -3,7 +3,6 @@
 #include <cstdlib>
 
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"

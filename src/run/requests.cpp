@@ -1,11 +1,10 @@
 #include "run/requests.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/units.h"

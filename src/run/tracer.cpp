@@ -1,10 +1,10 @@
 #include "run/tracer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+
+#include <fmt/format.h>
 
 #include "base/clock.h"
 #include "base/error.h"

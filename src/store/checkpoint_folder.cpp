@@ -1,13 +1,13 @@
 #include "store/checkpoint_folder.h"
 
-#include <fcntl.h>
-#include <cstdio>
-
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+
+#include <fcntl.h>
 
 #include "base/error.h"
 #include "base/fault.h"

@@ -1,13 +1,13 @@
 #include "store/gpt2_names.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 

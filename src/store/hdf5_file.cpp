@@ -1,13 +1,13 @@
 #include "store/hdf5_file.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
 #include <limits>
 #include <type_traits>
+
+#include <unistd.h>
 
 #include "store/hdf5_handle.h"
 

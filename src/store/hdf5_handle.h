@@ -1,11 +1,11 @@
 // Handles and errors of the HDF5 library: for src/store/hdf5_*.cpp alone.
 #pragma once
 
-#include <hdf5.h>
-
 #include <mutex>
 #include <string>
 #include <utility>
+
+#include <hdf5.h>
 
 #include "base/error.h"
 #include "store/shape.h"

@@ -1,6 +1,7 @@
 #include "store/manifest.h"
 
 #include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"

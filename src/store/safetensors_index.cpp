@@ -1,6 +1,7 @@
 #include "store/safetensors_index.h"
 
 #include <filesystem>
+
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"

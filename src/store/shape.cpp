@@ -1,8 +1,8 @@
 #include "store/shape.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
+
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 

@@ -1,8 +1,8 @@
 #include "view/checkpoint_text.h"
 
-#include <fmt/format.h>
-
 #include <map>
+
+#include <fmt/format.h>
 
 #include "base/units.h"
 

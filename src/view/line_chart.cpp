@@ -1,11 +1,11 @@
 #include "view/line_chart.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+
+#include <fmt/format.h>
 
 #include "base/error.h"
 #include "view/svg.h"

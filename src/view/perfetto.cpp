@@ -1,8 +1,8 @@
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <map>
 #include <tuple>
+
+#include <nlohmann/json.hpp>
 
 #include "view/trace_kinds.h"
 #include "view/trace_pictures.h"

@@ -1,8 +1,8 @@
 #include "view/schedule_text.h"
 
-#include <fmt/ranges.h>
-
 #include <cmath>
+
+#include <fmt/ranges.h>
 
 namespace trireme::view {
 

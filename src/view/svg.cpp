@@ -1,9 +1,9 @@
 #include "view/svg.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <fmt/format.h>
 
 namespace trireme::view {
 

@@ -1,10 +1,10 @@
 #include "view/timeline.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
+
+#include <fmt/format.h>
 
 #include "view/svg.h"
 

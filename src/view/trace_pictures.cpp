@@ -1,9 +1,9 @@
 #include "view/trace_pictures.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <fmt/format.h>
 
 #include "view/trace_kinds.h"
 #include "view/trace_summary.h"

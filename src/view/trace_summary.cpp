@@ -1,11 +1,11 @@
 #include "view/trace_summary.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <numeric>
 #include <set>
+
+#include <fmt/format.h>
 
 #include "base/units.h"
 #include "view/trace_kinds.h"

@@ -3,12 +3,12 @@
 // width: bytes of an element, 4 for fp32 or 2 for bf16. ms is the median of the calls; rates follow cost.h. The products alone
 // are measured between the kernels, in the same run, so that a change of the machine's clock moves both. Last lines: the step,
 // and the share of the products' rate that it keeps. build/gpu/kernels is the same on a GPU.
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <exception>
+
+#include <fmt/core.h>
 
 #include "validation/bench/kernels/step.h"
 

@@ -1,13 +1,12 @@
 // How fast a checkpoint is written, beside the disk's own rate: one file of the same size, written in pieces of 16 MiB and made
 // durable, as dd conv=fsync does. In turns, in one run; the medians are compared. Arguments: folder (default: the current one)
 // and parameters in millions (default 100).
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "run/checkpoint_writer.h"

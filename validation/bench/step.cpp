@@ -3,12 +3,12 @@
 // both; then the same steps traced:
 //   step [threads=1] [repeats=9] [key=value of the input file ...]      default: 6 layers, hidden 384, 4 x 256 tokens
 // FLOPs are those of the matrix products, attention's counted for visible pairs only (kernels/cost.h).
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/clock.h"
 #include "base/units.h"

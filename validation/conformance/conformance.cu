@@ -1,6 +1,5 @@
-#include "validation/conformance/conformance.h"
-
 #include "kernels/cuda/instructions/ptx.cuh"
+#include "validation/conformance/conformance.h"
 
 namespace trireme::kernels::cuda {
 namespace {

@@ -2,14 +2,14 @@
 // in the simulator's place. No launcher's interface names a type of CUDA, so the same objects serve both. Device buffers are
 // memory of both the host and the GPU, and CUDA waits for every launch: tests read results when the launcher returns, and what a
 // kernel did wrong is the launch's error.
-#include <cuda_runtime_api.h>
-#include <gtest/gtest.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string>
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
 
 #include "kernels/simt/memory.h"
 

@@ -1,10 +1,9 @@
-#include "validation/rehearsal/pipeline_sm90.h"
-
 #include <algorithm>
 
 #include "kernels/cuda/instructions/numbers.cuh"
 #include "kernels/cuda/instructions/ptx_sm90.cuh"
 #include "kernels/cuda/views.h"
+#include "validation/rehearsal/pipeline_sm90.h"
 
 namespace trireme::kernels::cuda {
 namespace {

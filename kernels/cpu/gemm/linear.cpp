@@ -1,8 +1,8 @@
 // Matrix products by the system's BLAS, and what is fused with them.
-#include <cblas.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include <cblas.h>
 
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/gemm/gelu.h"

@@ -1,9 +1,8 @@
 // Attention's forward pass on tensor cores (FlashAttention-2, Dao 2023): a block takes 64 queries of a head, 16 a warp, and
 // visits the tiles of 64 keys up to its diagonal. cp.async brings the next tile of keys and values while this one is used;
 // scores, probabilities and the sums of values stay in registers. Exponentials have base 2.
-#include "kernels/cuda/attention/attention.h"
-
 #include "kernels/cuda/attention/attention.cuh"
+#include "kernels/cuda/attention/attention.h"
 
 namespace trireme::kernels::cuda {
 namespace {

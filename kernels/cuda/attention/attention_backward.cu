@@ -2,9 +2,8 @@
 // in shared memory at a time: keys and values are met by the queries that see them, queries by the keys they see. So every
 // gradient is summed in the registers of one warp, and P and dS go from accumulators to operands without shared memory; for that
 // the gradients of keys work on transposed scores.
-#include "kernels/cuda/attention/attention_backward.h"
-
 #include "kernels/cuda/attention/attention_backward.cuh"
+#include "kernels/cuda/attention/attention_backward.h"
 
 namespace trireme::kernels::cuda {
 namespace {

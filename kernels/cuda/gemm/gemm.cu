@@ -1,12 +1,11 @@
 // A linear layer's products: which matrices they are of, in how many parts the sum over k is formed, and the kernel that adds
 // the parts.
-#include "kernels/cuda/gemm/gemm.h"
-
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
 #include <string>
 
+#include "kernels/cuda/gemm/gemm.h"
 #include "kernels/cuda/gemm/gemm_epilogue.cuh"
 #include "kernels/cuda/views.h"
 

@@ -1,15 +1,15 @@
 // The door of ptx.cuh on the side of the CUDA compiler. Each function has its twin in kernels/simt/ptx.h, where the contract is.
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cuda_runtime.h>
-
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
 
 #define TRIREME_SHARED(T, name, n) __shared__ T name[n]
 #define TRIREME_DYNAMIC_SHARED(name, most) \

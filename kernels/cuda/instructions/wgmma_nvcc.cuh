@@ -1,11 +1,11 @@
 // wgmma for the CUDA compiler: one instruction a shape, its registers written out by macros. A further n is a line in wgmma_of.
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include <cstdint>
 #include <type_traits>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 // Names of 8 registers, and the registers
 #define TRIREME_NAMES(a, b, c, d, e, f, g, h) "%" #a ",%" #b ",%" #c ",%" #d ",%" #e ",%" #f ",%" #g ",%" #h

@@ -1,6 +1,5 @@
-#include "kernels/cuda/optimizer/optimizer.h"
-
 #include "kernels/cuda/optimizer/flat.cuh"
+#include "kernels/cuda/optimizer/optimizer.h"
 #include "kernels/cuda/views.h"
 
 namespace trireme::kernels::cuda {

@@ -1,10 +1,9 @@
 // Layer norm (Ba, Kiros and Hinton, 2016), one block a row, each row read once. Mean and variance by the corrected two-pass
 // algorithm (Chan, Golub and LeVeque, 1983): rows far from zero, or of one value, lose nothing to the rounding of their mean.
-#include "kernels/cuda/rows/layer_norm.h"
-
 #include <stdexcept>
 #include <string>
 
+#include "kernels/cuda/rows/layer_norm.h"
 #include "kernels/cuda/rows/residual.cuh"
 #include "kernels/cuda/rows/row.cuh"
 #include "kernels/cuda/views.h"

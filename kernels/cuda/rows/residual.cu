@@ -1,9 +1,8 @@
 // Elementwise over rows, one block a row; the bias gradient by tiles of columns in two stages.
-#include "kernels/cuda/rows/residual.h"
-
 #include "kernels/cuda/rows/columns.cuh"
 #include "kernels/cuda/rows/fold.cuh"
 #include "kernels/cuda/rows/residual.cuh"
+#include "kernels/cuda/rows/residual.h"
 #include "kernels/cuda/rows/row.cuh"
 
 namespace trireme::kernels::cuda {

@@ -1,8 +1,7 @@
 // Cross-entropy in place of the logits, one block a row; each of the three steps reads a row once, writes it at most once.
-#include "kernels/cuda/vocabulary/cross_entropy.h"
-
 #include "kernels/cuda/rows/row.cuh"
 #include "kernels/cuda/views.h"
+#include "kernels/cuda/vocabulary/cross_entropy.h"
 
 namespace trireme::kernels::cuda {
 namespace {

@@ -1,9 +1,8 @@
 // The embedding, one block a row.
-#include "kernels/cuda/vocabulary/embedding.h"
-
 #include "kernels/cuda/rows/dropout.cuh"
 #include "kernels/cuda/rows/row.cuh"
 #include "kernels/cuda/views.h"
+#include "kernels/cuda/vocabulary/embedding.h"
 
 namespace trireme::kernels::cuda {
 namespace {

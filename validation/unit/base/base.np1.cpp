@@ -1,8 +1,4 @@
 // Units, words and whole files. Oracle: values and texts worked out by hand; all comparisons exact.
-#include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -10,6 +6,10 @@
 #include <limits>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"

@@ -1,12 +1,10 @@
 // The command check from outside: what it prints for the paper's models (oracle: the published formulas and Table 1 of arXiv
 // 2104.04473), that it agrees with a run's own records, and that it refuses what train refuses.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
-
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "config/keys.h"

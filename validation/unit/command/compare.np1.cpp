@@ -1,8 +1,8 @@
 // `trireme compare` as a user meets it: exit statuses, what is printed, what is written. The runs are made by hand from the
 // reference of a case, so that what differs is known.
-#include <gtest/gtest.h>
-
 #include <algorithm>
+
+#include <gtest/gtest.h>
 
 #include "validation/unit/support/process.h"
 

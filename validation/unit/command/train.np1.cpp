@@ -1,8 +1,8 @@
 // `trireme train` as a user meets it: wrong inputs, a killed rank, what a run leaves behind.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <limits>
+
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "data/token_writer.h"

@@ -1,10 +1,11 @@
 // What keys must be to each other and to the number of ranks. Oracle: messages and nearest values worked out by hand; exact.
-#include <gtest/gtest.h>
+#include "config/check.h"
 
 #include <limits>
 
+#include <gtest/gtest.h>
+
 #include "base/error.h"
-#include "config/check.h"
 
 namespace trireme::config {
 namespace {

@@ -1,16 +1,17 @@
 // Properties of every key in the table, and of the resolved text. Oracle: the list of keys of the design; values that the test
 // chooses and compares as text. All comparisons exact.
-#include <gtest/gtest.h>
+#include "config/keys.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <sstream>
 
+#include <gtest/gtest.h>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "config/check.h"
-#include "config/keys.h"
 #include "config/reader.h"
 #include "config/write.h"
 

@@ -1,8 +1,8 @@
 // Reading input files and overrides. Oracle: values, origins and messages written down by hand; all comparisons exact.
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "base/philox.h"

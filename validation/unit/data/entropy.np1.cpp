@@ -1,10 +1,10 @@
 // Conditional entropy. Oracle: numbers by hand. Tolerance: rounding of a few additions and logarithms, 1e-12.
 #include "data/entropy.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 

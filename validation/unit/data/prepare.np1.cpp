@@ -1,14 +1,13 @@
 // trireme prepare, as a user calls it. Oracle: the bytes of the texts, and what must not be there after a refusal.
-#include "command/commands.h"
-
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "base/error.h"
+#include "command/commands.h"
 #include "data/token_file.h"
 
 namespace {

@@ -1,11 +1,11 @@
 // Order of samples. Oracle: the definition of a bijection, and chi-square tests of uniformity.
 #include "data/sampler.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <numeric>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 

@@ -1,11 +1,11 @@
 // The Markov source. Oracle: entropy counted in a long draw from it (order 1 knows all that a first-order chain remembers).
 #include "data/synthetic.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <set>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "data/entropy.h"
 

@@ -1,5 +1,5 @@
 // Token files: oracle is the byte-exact example of the format's description, and every defect one at a time.
-#include <gtest/gtest.h>
+#include "data/token_file.h"
 
 #include <cstring>
 #include <filesystem>
@@ -10,9 +10,10 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "base/error.h"
 #include "data/source.h"
-#include "data/token_file.h"
 #include "data/token_writer.h"
 
 namespace {

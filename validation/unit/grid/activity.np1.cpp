@@ -1,11 +1,12 @@
 // The sums, the events and the present state that one activity leaves. Oracle: the clock around it, and the order of the calls.
-#include <gtest/gtest.h>
+#include "grid/activity.h"
 
 #include <stdexcept>
 #include <thread>
 
+#include <gtest/gtest.h>
+
 #include "base/clock.h"
-#include "grid/activity.h"
 
 namespace trireme::test {
 namespace {

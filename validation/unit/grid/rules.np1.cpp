@@ -1,11 +1,11 @@
 // The parts of src/grid that are pure functions. Oracle: expected texts and numbers written by hand. Exact.
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "grid/cores.h"

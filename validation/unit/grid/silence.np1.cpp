@@ -1,11 +1,12 @@
 // Who is at fault when ranks fall silent. Oracle: tables of ranks drawn by hand, for (t, d, p) = (2, 2, 2), whose groups stand in
 // grid/grid.h: tensor pairs 0 1, 2 3, 4 5, 6 7; data pairs 0 2, 1 3, 4 6, 5 7; pipeline pairs 0 4, 1 5, 2 6, 3 7.
-#include <gtest/gtest.h>
+#include "grid/silence.h"
 
 #include <algorithm>
 
+#include <gtest/gtest.h>
+
 #include "grid/node_notes.h"
-#include "grid/silence.h"
 
 namespace trireme::test {
 namespace {

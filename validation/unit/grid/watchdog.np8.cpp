@@ -1,15 +1,16 @@
 // The watchdog on 8 ranks, as one node and as two: which rank it names, and that it is told once. Oracle: what the test makes
 // the ranks do. Limits are short; every fault lasts until it is told or, at most, 20 s.
-#include <mpi.h>
-#include <signal.h>
+#include "grid/watchdog.h"
 
 #include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <memory>
 
+#include <mpi.h>
+#include <signal.h>
+
 #include "grid/mpi_communicator.h"
-#include "grid/watchdog.h"
 #include "validation/unit/support/mpi_main.h"
 #include "validation/unit/support/process.h"
 

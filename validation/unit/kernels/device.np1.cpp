@@ -1,11 +1,12 @@
 // Views, the CPU device and arenas.
-#include <gtest/gtest.h>
+#include "kernels/device.h"
 
 #include <algorithm>
 #include <stdexcept>
 
+#include <gtest/gtest.h>
+
 #include "base/error.h"
-#include "kernels/device.h"
 #include "validation/unit/support/views.h"
 
 // The address sanitizer's allocator ends the program by default where malloc returns null.

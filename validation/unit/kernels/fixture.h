@@ -1,8 +1,6 @@
 // What the tests of the kernels share: values, buffers at any alignment, comparison with a reference in double.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -11,6 +9,8 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "base/philox.h"
 #include "kernels/kernels.h"

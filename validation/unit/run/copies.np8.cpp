@@ -1,9 +1,10 @@
 // Copies of parameters: equal after training on every layout of 8 ranks; one flipped bit in one element on one rank is found and
 // named, with the rank. The oracle is what the test corrupted; the ranks that hold copies are listed here by hand.
+#include "run/copies.h"
+
 #include <cstring>
 #include <memory>
 
-#include "run/copies.h"
 #include "validation/unit/support/layouts.h"
 #include "validation/unit/support/mpi_main.h"
 #include "validation/unit/support/small_run.h"

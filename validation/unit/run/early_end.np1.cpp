@@ -1,9 +1,9 @@
 // How a run ends early, as a user meets it: a stopped rank, signals, the job's time, STOP and SAVE. Oracle: what the test does to
 // the run, and the exit statuses of the design.
+#include <functional>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-
-#include <functional>
 
 #include "validation/unit/support/process.h"
 

@@ -1,10 +1,11 @@
 // Numbers that are not finite: the first layer, tensor, microbatch, token and sample are named, the same on every layout of 8
 // ranks. Oracle: where the test planted them; which samples a step takes is looked up in the source, and what a layer forms from
 // which parameter is the paper's figure 5.
+#include "run/non_finite.h"
+
 #include <cmath>
 #include <limits>
 
-#include "run/non_finite.h"
 #include "validation/unit/support/layouts.h"
 #include "validation/unit/support/mpi_main.h"
 #include "validation/unit/support/small_run.h"

@@ -1,13 +1,14 @@
 // What makes a run go on, save, or end. Oracle: what the test does: which rank gets which signal, which file is there, how much
 // time is left by the formula of the header.
-#include <fmt/format.h>
-#include <signal.h>
-#include <unistd.h>
+#include "run/requests.h"
 
 #include <chrono>
 #include <memory>
 
-#include "run/requests.h"
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
 #include "validation/unit/support/mpi_main.h"
 #include "validation/unit/support/process.h"
 

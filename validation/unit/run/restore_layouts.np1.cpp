@@ -1,9 +1,9 @@
 // Any layout reads what any other wrote: ten layouts of 1, 2, 4 and 8 ranks train a step and save; every one of them, its ranks
 // played one after another, loads each of these checkpoints and saves it again. Oracles: the weights as the run wrote them to a
 // .safetensors file by another way; the moments by AdamW's formulas after one step; bits throughout.
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "config/reader.h"
 #include "grid/grid.h"

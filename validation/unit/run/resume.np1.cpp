@@ -1,7 +1,7 @@
 // A run that was killed, and went on, is the run that was not: the same bits. Oracle: the uninterrupted run.
-#include <gtest/gtest.h>
-
 #include <random>
+
+#include <gtest/gtest.h>
 
 #include "data/token_writer.h"
 #include "validation/unit/support/layouts.h"

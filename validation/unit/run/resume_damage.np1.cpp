@@ -1,9 +1,9 @@
 // What `trireme train` does with damaged checkpoints, full disks and changed inputs. Oracle: what the test broke or changed;
 // files that must still be there.
+#include <functional>
+
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-
-#include <functional>
 
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_reader.h"

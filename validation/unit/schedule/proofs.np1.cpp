@@ -1,14 +1,14 @@
 // The proofs must be able to fail. Oracle: schedules and messages broken on purpose, each in a known way.
 #include "schedule/proofs.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace {
 

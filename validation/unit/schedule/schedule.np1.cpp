@@ -2,12 +2,12 @@
 // section 2.2. The proofs used here are themselves tested in proofs.np1.cpp.
 #include "schedule/schedule.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <functional>
 #include <set>
 #include <sstream>
+
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "schedule/messages.h"

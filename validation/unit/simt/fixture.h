@@ -1,13 +1,13 @@
 // What the tests of the simulator and of the CUDA kernels in it share.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <span>
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "kernels/cost.h"
 #include "kernels/simt/engine.h"

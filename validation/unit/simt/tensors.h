@@ -1,12 +1,12 @@
 // Tensors of a compute type for the tests of CUDA kernels, and their comparison with references in double.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <string>
 #include <type_traits>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "base/philox.h"
 #include "kernels/cuda/target.h"

@@ -1,7 +1,7 @@
 // Snapshot bytes of a stage (spec/memory.h) on odd shapes. Oracle: a walk over the rows of every tensor and data rank.
-#include <gtest/gtest.h>
-
 #include <algorithm>
+
+#include <gtest/gtest.h>
 
 #include "spec/memory.h"
 

@@ -1,11 +1,11 @@
 // Parameter table, slices, stage maps, local tables. Oracles: the paper's formula for the number of parameters, brute force.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
+
+#include <gtest/gtest.h>
 
 #include "spec/flops.h"
 #include "spec/local_table.h"

@@ -1,9 +1,9 @@
 // Damaged checkpoints: every damage is found and its file named. Oracle: what the test broke.
-#include <gtest/gtest.h>
-#include <sys/resource.h>
-
 #include <csignal>
 #include <functional>
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "base/file.h"
 #include "validation/unit/support/process.h"

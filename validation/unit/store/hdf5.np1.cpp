@@ -1,14 +1,14 @@
 // The HDF5 file class, shapes, 16-bit numbers and the checksum. Oracles: HDF5's own calls, enumeration, published values. Exact.
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <hdf5.h>
-
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 #include <set>
 #include <thread>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <hdf5.h>
 
 #include "base/error.h"
 #include "base/half.h"

@@ -1,10 +1,10 @@
 // Checkpoints written by one cut of the model and read by every other; through HDF5's own virtual datasets too. Oracle: the
 // formula that made the values, indexed globally; exact, since bits are moved.
-#include <gtest/gtest.h>
-#include <hdf5.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <gtest/gtest.h>
+#include <hdf5.h>
 
 #include "validation/unit/support/process.h"
 #include "validation/unit/support/small_checkpoint.h"

@@ -1,8 +1,8 @@
 // Publication and removal, killed at every one of their changes of the disk. Oracle: the steps that the test knows to be
 // complete; every checkpoint that is listed must verify.
-#include <gtest/gtest.h>
-
 #include <functional>
+
+#include <gtest/gtest.h>
 
 #include "validation/unit/support/process.h"
 #include "validation/unit/support/small_checkpoint.h"

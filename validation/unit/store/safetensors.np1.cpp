@@ -2,14 +2,14 @@
 // and writing move bits, and the conversions tested are representable in F32.
 #include "store/safetensors.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <bit>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <tuple>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "validation/unit/support/expect_error.h"

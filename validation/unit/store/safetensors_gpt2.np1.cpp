@@ -1,11 +1,11 @@
 // GPT-2's names and layouts on one rank. Oracle: the names and shapes of Hugging Face's GPT2LMHeadModel written out here, and the
 // definition of Conv1D (y = x w, w [in, out]); exact, since only copies are made.
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "store/gpt2_names.h"

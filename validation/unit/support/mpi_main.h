@@ -2,11 +2,11 @@
 // A file NAME.npN.cpp ends with TRIREME_TEST_MAIN(N). Tests reach the world by trireme::test::world().
 #pragma once
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <string>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "grid/world.h"
 

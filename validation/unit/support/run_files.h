@@ -1,9 +1,9 @@
 // What a run leaves behind, as tests look at it; and killing its ranks.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cctype>
+
+#include <gtest/gtest.h>
 
 #include "validation/unit/support/process.h"
 

@@ -1,14 +1,15 @@
 // The layout never changes the mathematics: 20 steps of input/tiny.toml on every layout of 1, 2, 4 and 8 ranks. The oracle of
 // every layout is the serial run, which reference.np1 holds against an independent implementation.
-#include <gtest/gtest.h>
+#include "validation/unit/support/layouts.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
+#include <gtest/gtest.h>
+
 #include "base/file.h"
 #include "config/reader.h"
-#include "validation/unit/support/layouts.h"
 #include "validation/unit/support/run_files.h"
 
 namespace trireme::test {

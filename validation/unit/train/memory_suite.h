@@ -3,9 +3,9 @@
 // bytes. Exact: both sides are whole numbers of bytes.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <array>
+
+#include <gtest/gtest.h>
 
 #include "grid/mpi_communicator.h"
 #include "layout/layout.h"

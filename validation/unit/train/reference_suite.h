@@ -3,14 +3,14 @@
 // case's tolerance.toml, which gives their reasons.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "base/file.h"
 #include "config/check.h"

@@ -1,7 +1,7 @@
 // Learning rate, clipping, initial weights, evaluation schedules: pure rules against numbers by hand.
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "base/philox.h"
 #include "kernels/device.h"

@@ -1,10 +1,10 @@
 // The comparison of metrics with a reference: limits, what must fail, the files' form, the printed verdicts. The oracle of every
 // case is written beside it by hand; verdicts have no tolerance.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 #include <regex>
+
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "view/comparison.h"

@@ -1,7 +1,7 @@
 // Curves of a run. Oracle: points whose places follow from the axes; a checker of XML of its own.
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "validation/unit/support/xml.h"

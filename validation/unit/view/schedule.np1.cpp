@@ -1,11 +1,10 @@
 // Pictures of schedules. Oracle: drawn by hand for p = 4, m = 8 with a backward pass two forward passes long.
-#include "view/schedule_text.h"
+#include <string>
 
 #include <gtest/gtest.h>
 
-#include <string>
-
 #include "validation/unit/support/xml.h"
+#include "view/schedule_text.h"
 #include "view/timeline.h"
 
 namespace trireme::view {

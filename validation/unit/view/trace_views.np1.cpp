@@ -1,10 +1,10 @@
 // What is said and drawn of a traced step. Oracle: a step made by hand, two stages and two microbatches, in whole milliseconds;
 // numbers worked out by hand and printed to three digits, so exact.
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <limits>
 #include <map>
+
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"

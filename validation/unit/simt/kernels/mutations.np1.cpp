@@ -1,18 +1,18 @@
 // The mutation check: every bug of ../mutations is planted, and the kernel's own checks must notice, be it by wrong values or by
 // a report of the simulator or of the sanitizer that it is built with. Without a bug they must pass. The table printed says by
 // which build, and in which order each was caught; `make mutations` prints those of all builds.
-#include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "validation/unit/simt/mutations/mutations.h"
 
 #include <cstdio>
 #include <iostream>
 #include <map>
 
+#include <fmt/format.h>
 #include <gtest/gtest-spi.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "validation/unit/simt/fixture.h"
-#include "validation/unit/simt/mutations/mutations.h"
 
 namespace trireme::simt {
 namespace {

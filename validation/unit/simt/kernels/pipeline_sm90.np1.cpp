@@ -1,10 +1,9 @@
 // The pipelined product of Hopper in the simulator. Oracle: plain loops in double on the same rounded inputs. Tolerance: one
 // rounding of the result, and one of fp32 for each product and sum.
-#include "validation/unit/simt/kernels/pipeline_sm90_cases.h"
-
 #include <functional>
 
 #include "validation/unit/simt/fixture.h"
+#include "validation/unit/simt/kernels/pipeline_sm90_cases.h"
 
 namespace trireme::simt {
 namespace {
