@@ -66,7 +66,7 @@ class Watched {
       for (const pid_t process : stopped_) kill(process, SIGCONT);
     };
     options.answer_seconds = 2;
-    watchdog_ = std::make_unique<Watchdog>(world(), cube, options, *group_, node);
+    watchdog_ = std::make_unique<Watchdog>(world(), cube, options, grid::Control(*group_), node);
     for (std::int64_t step = 0; step < 2; ++step) world().activity().set_step(step), world().everyone().barrier(), sleep(0.1);
   }
 
