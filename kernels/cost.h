@@ -100,8 +100,6 @@ constexpr Cost cross_entropy_gradient(std::int64_t rows, VocabularyRange range, 
 constexpr Cost adamw(std::int64_t elements, std::int64_t width = 4) {
   return moves(width == 4 ? 0 : elements, 7 * elements, width);
 }
-/// Of n fp64 cells
-constexpr Cost clip(std::int64_t squares) { return moves(0, squares + StepRecord::cells, 8); }
 constexpr Cost add(std::int64_t elements) { return moves(0, 3 * elements, 4); }
 /// Between fp32 and a type of `width` bytes
 constexpr Cost cast(std::int64_t elements, std::int64_t width) { return moves(elements, elements, width); }

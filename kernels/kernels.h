@@ -4,8 +4,8 @@
 // n = s b rows of a microbatch, row i b + j being position i of sample j. Matrices are row-major and dense. Activations and
 // weights have the compute type (fp32 on the CPU); gradients of weights accumulate in fp32. "dx" is the gradient of the loss
 // with respect to x. Every operation is deterministic for a given number of threads, and runs in the order of the calls.
-// An operation of seven arguments or more takes them by name, in a struct that stands before it. flops and bytes of each stand in
-// cost.h. A view of another type, or shorter than its shape, is a std::logic_error.
+// An operation of seven arguments or more takes them by name, in a struct that stands before it. flops and bytes of each, but of
+// what touches a few cells, stand in cost.h. A view of another type, or shorter than its shape, is a std::logic_error.
 #pragma once
 
 #include <cstdint>
@@ -53,6 +53,7 @@ struct VocabularyRange {
 struct AdamW {
   float learning_rate, beta1, beta2, epsilon, weight_decay;
   float correction1, correction2;  // 1 - beta1^k, 1 - beta2^k at step k >= 1
+  View record;                     // StepRecord::scale and skipped, formed by clip
 };
 
 /// What the update of a step follows from and what the host is told of it. Formed in device memory, as fp64 [4] in this order;
@@ -211,7 +212,7 @@ class Kernels {
   virtual void clip(double clip, View squares, View record) = 0;
   /// Decoupled weight decay (Loshchilov and Hutter, 2019), epsilon outside the root; g = record's scale * gradient. `copy`, of
   /// any compute type, becomes the new weights, rounded; none: not written. Where the record says skipped nothing changes.
-  virtual void adamw(AdamW step, View record, View weight, View gradient, View first_moment, View second_moment, View copy) = 0;
+  virtual void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment, View copy) = 0;
   /// to := from, rounded to nearest; fp32 to bf16 or fp16, or back
   virtual void cast(View to, View from) = 0;
   /// y += x, both fp32 or both fp64

@@ -74,7 +74,7 @@ class CpuKernels final : public Kernels {
   void cross_entropy_gradient(const CrossEntropyGradient& op) override;
 
   void clip(double clip, View squares, View record) override;
-  void adamw(AdamW step, View record, View weight, View gradient, View first_moment, View second_moment, View copy) override;
+  void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment, View copy) override;
   void cast(View to, View from) override;
   void add(View y, View x) override;
   void squared_norm(View x, View out) override;

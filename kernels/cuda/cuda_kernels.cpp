@@ -74,8 +74,8 @@ class CudaKernels final : public Kernels {
   void cross_entropy_gradient(const CrossEntropyGradient& op) override { cuda::cross_entropy_gradient(op, target_); }
 
   void clip(double clip, View squares, View record) override { cuda::clip(clip, squares, record, target_); }
-  void adamw(AdamW step, View record, View weight, View gradient, View first_moment, View second_moment, View copy) override {
-    cuda::adamw(step, record, weight, gradient, first_moment, second_moment, copy, target_);
+  void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment, View copy) override {
+    cuda::adamw(step, weight, gradient, first_moment, second_moment, copy, target_);
   }
   void cast(View to, View from) override { cuda::cast(to, from, target_); }
   void add(View y, View x) override { cuda::add(y, x, target_); }

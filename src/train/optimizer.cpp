@@ -33,10 +33,11 @@ void Optimizer::update(std::int64_t step, kernels::View record, kernels::View we
                        .epsilon = static_cast<float>(settings_.epsilon),
                        .weight_decay = static_cast<float>(settings_.weight_decay),
                        .correction1 = static_cast<float>(1 - std::pow(settings_.beta1, k)),
-                       .correction2 = static_cast<float>(1 - std::pow(settings_.beta2, k))};
+                       .correction2 = static_cast<float>(1 - std::pow(settings_.beta2, k)),
+                       .record = record};
   const auto update_range = [&](std::int64_t first, std::int64_t elements) {
     const auto part = [&](kernels::View buffer) { return buffer.slice(first, elements); };
-    kernels_.adamw(adamw, record, part(weights), part(gradients), part(first_moment_), part(second_moment_), {});
+    kernels_.adamw(adamw, part(weights), part(gradients), part(first_moment_), part(second_moment_), {});
   };
   update_range(0, table_.decayed);
   adamw.weight_decay = 0;

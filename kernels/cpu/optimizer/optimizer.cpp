@@ -68,9 +68,9 @@ void CpuKernels::clip(double clip, View squares, View record) {
   to[StepRecord::skipped_cell] = std::isfinite(norm) ? 0 : 1;
 }
 
-void CpuKernels::adamw(AdamW step, View record, View weight, View gradient, View first_moment, View second_moment, View copy) {
+void CpuKernels::adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment, View copy) {
   const std::int64_t n = weight.count;
-  const double* facts = cells(record, StepRecord::cells);
+  const double* facts = cells(step.record, StepRecord::cells);
   float *w = floats(weight, n), *m = floats(first_moment, n), *v = floats(second_moment, n);
   const float* g = floats(gradient, n);
   if (copy && copy.count < n) throw std::logic_error("a copy shorter than the weights");

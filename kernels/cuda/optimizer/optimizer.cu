@@ -84,10 +84,9 @@ void clip(double clip, View squares, View record, const Target& target) {
                  elements<double>(record, StepRecord::cells));
 }
 
-void adamw(AdamW step, View record, View weight, View gradient, View first_moment, View second_moment, View copy,
-           const Target& target) {
+void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment, View copy, const Target& target) {
   const std::int64_t n = weight.count;
-  const double* facts = elements<double>(record, StepRecord::cells);
+  const double* facts = elements<double>(step.record, StepRecord::cells);
   auto *w = elements<float>(weight, n), *m = elements<float>(first_moment, n), *v = elements<float>(second_moment, n);
   const float* g = elements<float>(gradient, n);
   if (n == 0) return;

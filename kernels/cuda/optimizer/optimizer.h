@@ -10,8 +10,7 @@ namespace trireme::kernels::cuda {
 void clip(double clip, View squares, View record, const Target& target);
 
 /// kernels.h's AdamW on the master weights and their moments, all fp32, as many as `weight` has; in the same pass the copy.
-void adamw(AdamW step, View record, View weight, View gradient, View first_moment, View second_moment, View copy,
-           const Target& target);
+void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment, View copy, const Target& target);
 
 /// y += x, both fp32 or both fp64
 void add(View y, View x, const Target& target);

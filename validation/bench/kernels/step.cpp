@@ -241,7 +241,7 @@ void StepKernels::head() {
 void StepKernels::optimizer() {
   add("squared_norm", 1, cost::squared_norm(parameters_), [this] { kernels_.squared_norm(gradient_, cell_); });
   add("adamw", 1, cost::adamw(parameters_), [this] {
-    kernels_.adamw({1e-4f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.5f, 0.5f}, record_, parameter_, gradient_, first_, second_, {});
+    kernels_.adamw({1e-4f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.5f, 0.5f, record_}, parameter_, gradient_, first_, second_, {});
   });
 }
 

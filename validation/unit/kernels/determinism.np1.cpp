@@ -139,7 +139,7 @@ const Operation operations[] = {
        const Buffer w = values(1, n * h, o), g = values(2, n * h, o), m = values(3, n * h, o), v(n * h, 0.5, o),
                     y = values(4, n * h, o);
        std::vector<double> record = {0, 0, 1, 0};
-       k.adamw({1e-3f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.1f, 0.05f}, view(record), w, g, m, v, {});
+       k.adamw({1e-3f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.1f, 0.05f, view(record)}, w, g, m, v, {});
        k.add(y, w);
        Values all = joined({&w, &m, &v, &y});
        double norm = 0;  // both halves of it

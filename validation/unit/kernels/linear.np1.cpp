@@ -1,6 +1,7 @@
 // Oracle: plain loops in double, and their central differences for gradients.
 #include "validation/unit/kernels/fixture.h"
 #include "validation/unit/kernels/reference_kernels.h"
+#include "validation/unit/support/views.h"
 
 namespace trireme::kernels {
 namespace {
@@ -142,7 +143,7 @@ TEST_P(Linear, RefusesShortOrOtherViews) {
   Buffer x(6), weight(6), y(3);
   std::vector<double> other(9);
   EXPECT_THROW(kernels->linear({3, 2, 3}, x, weight, {}, y), std::logic_error);
-  EXPECT_THROW(kernels->linear({3, 2, 3}, x, weight, {}, view(other)), std::logic_error);
+  EXPECT_THROW(kernels->linear({3, 2, 3}, x, weight, {}, test::view(other)), std::logic_error);
 }
 
 }  // namespace

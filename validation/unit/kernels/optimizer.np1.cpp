@@ -26,7 +26,7 @@ TEST_P(Optimizer, AdamWHandComputed) {
   // First step: both corrections cancel the factors, so the update is the sign of the gradient.
   Buffer w({1, 1, 1}), g({4, -0.5, 0}), m(3, 0), v(3, 0);
   auto record = record_of(1);
-  kernels->adamw({0.1f, 0.9f, 0.95f, 0, 0.5f, 0.1f, 0.05f}, view(record), w, g, m, v, {});
+  kernels->adamw({0.1f, 0.9f, 0.95f, 0, 0.5f, 0.1f, 0.05f, view(record)}, w, g, m, v, {});
   EXPECT_FLOAT_EQ(w[0], 0.85f);  // 1 - 0.1 * (1 + 0.5)
   EXPECT_FLOAT_EQ(w[1], 1.05f);
   EXPECT_TRUE(std::isnan(w[2])) << "0 / 0 without an epsilon";
@@ -36,12 +36,12 @@ TEST_P(Optimizer, AdamWHandComputed) {
 
 TEST_P(Optimizer, AdamW) {
   for (const std::int64_t n : {1, 17, 40000}) {
-    const AdamW step{3e-2f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.271f, 0.142625f};
     auto record = record_of(0.7);
+    const AdamW step{3e-2f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.271f, 0.142625f, view(record)};
     Reals w = random_values(1, n), g = random_values(2, n), m = random_values(3, n), v = random_values(4, n);
     for (double& x : v) x = x * x;
     Buffer weight(w), gradient(g), first(m), second(v), copy(n);
-    kernels->adamw(step, view(record), weight, gradient, first, second, copy);
+    kernels->adamw(step, weight, gradient, first, second, copy);
     EXPECT_EQ(copy.values(), weight.values());
     for (std::size_t i = 0; i < w.size(); ++i) {
       const double scaled = g[i] * static_cast<double>(0.7f);
@@ -69,7 +69,7 @@ TEST_P(Optimizer, AdamWWritesACopyInTheComputeType) {
   Buffer w(random_values(1, n)), g(random_values(2, n)), m(n, 0), v(n, 0);
   auto record = record_of(1);
   std::vector<std::uint16_t> copy(n);
-  kernels->adamw({0.1f, 0.9f, 0.95f, 1e-8f, 0, 0.1f, 0.05f}, view(record), w, g, m, v, {copy.data(), n, DType::bf16});
+  kernels->adamw({0.1f, 0.9f, 0.95f, 1e-8f, 0, 0.1f, 0.05f, view(record)}, w, g, m, v, {copy.data(), n, DType::bf16});
   for (std::int64_t i = 0; i < n; ++i)
     ASSERT_LE(std::abs(widened(copy[static_cast<std::size_t>(i)]) - w[i]), 0x1p-8 * std::abs(w[i])) << i;
 }
@@ -78,7 +78,7 @@ TEST_P(Optimizer, AdamWChangesNothingWhereTheStepIsSkipped) {
   const Reals values = random_values(1, 100);
   Buffer w(values), g(100), m(values), v(values), copy(values);
   auto record = record_of(1, true);
-  kernels->adamw({0.1f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.1f, 0.05f}, view(record), w, g, m, v, copy);
+  kernels->adamw({0.1f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.1f, 0.05f, view(record)}, w, g, m, v, copy);
   for (const Buffer* buffer : {&w, &m, &v, &copy}) expect_close(*buffer, values, 0, "what was there");
 }
 

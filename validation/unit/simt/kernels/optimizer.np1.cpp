@@ -75,7 +75,7 @@ TEST_P(SimtOptimizer, NothingAtAll) {
   View none{nullptr, 0, kernels::DType::fp32};
   const std::uint64_t before = counters().launches;
   Cells record(record_of(1));
-  kernels::cuda::adamw(adamw_step, record, none, none, none, none, {}, null_stream);
+  kernels::cuda::adamw(step_with(record), none, none, none, none, {}, null_stream);
   kernels::cuda::add(none, none, null_stream);
   EXPECT_EQ(counters().launches, before);
   Tensor<float> x(1);
@@ -105,9 +105,9 @@ TEST(SimtOptimizerCost, BytesMoved) {
   DeviceBuffer<double> scratch(static_cast<std::size_t>(kernels::cuda::sum_scratch(n))), result(1);
   const View parts{scratch.data(), static_cast<std::int64_t>(scratch.size()), kernels::DType::fp64};
   Cells record(record_of(1));
-  kernels::cuda::adamw(adamw_step, record, w, g, m, v, copy, null_stream);
+  kernels::cuda::adamw(step_with(record), w, g, m, v, copy, null_stream);
   expect_moved(kernels::cost::adamw(n, 2), "adamw");
-  kernels::cuda::adamw(adamw_step, record, w, g, m, v, {}, null_stream);
+  kernels::cuda::adamw(step_with(record), w, g, m, v, {}, null_stream);
   expect_moved(kernels::cost::adamw(n), "adamw in fp32");
   kernels::cuda::add(w, g, null_stream);
   expect_moved(kernels::cost::add(n), "add");

@@ -8,7 +8,7 @@
 
 namespace trireme::simt {
 
-constexpr kernels::AdamW adamw_step{3e-2f, 0.9f, 0.95f, 1e-3f, 0.1f, 0.19f, 0.0975f};
+constexpr kernels::AdamW adamw_step{3e-2f, 0.9f, 0.95f, 1e-3f, 0.1f, 0.19f, 0.0975f, {}};
 constexpr double adamw_scale = 0.25;
 constexpr double adamw_errors = 16;  // roundings of fp32: a root, two quotients, about ten products and sums
 
@@ -41,6 +41,13 @@ class Cells {
   DeviceBuffer<double> buffer_;
 };
 
+/// The step with that record
+inline kernels::AdamW step_with(Cells& record) {
+  kernels::AdamW step = adamw_step;
+  step.record = record;
+  return step;
+}
+
 /// A StepRecord's cells: loss, norm, scale, skipped
 inline Reals record_of(double scale, bool skipped = false) { return {-1, -2, scale, skipped ? 1.0 : 0.0}; }
 
@@ -64,7 +71,7 @@ bool adamw_is_right(std::int64_t n, std::int64_t offset, bool with_copy = true) 
   Tensor<float> w(weight), g(gradient), m(first), v(second);
   Tensor<T> copy(zero);
   Cells record(record_of(adamw_scale));
-  kernels::cuda::adamw(adamw_step, record, from(w, offset), from(g, offset), from(m, offset), from(v, offset),
+  kernels::cuda::adamw(step_with(record), from(w, offset), from(g, offset), from(m, offset), from(v, offset),
                        with_copy ? from(copy, offset) : View{}, null_stream);
   const auto tail = [&](const Reals& all) { return Reals(all.begin() + offset, all.end()); };
   Reals exact_weight = tail(weight), exact_first = tail(first), exact_second = tail(second);
@@ -79,7 +86,7 @@ inline bool skipped_step_changes_nothing(std::int64_t n) {
   const Reals values = Tensor<float>::random(1, n);
   Tensor<float> w(values), g(values), m(values), v(values), copy(values);
   Cells record(record_of(1, true));
-  kernels::cuda::adamw(adamw_step, record, w, g, m, v, copy, null_stream);
+  kernels::cuda::adamw(step_with(record), w, g, m, v, copy, null_stream);
   return w.reals() == values && m.reals() == values && v.reals() == values && copy.reals() == values;
 }
 
