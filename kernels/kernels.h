@@ -53,12 +53,12 @@ struct VocabularyRange {
 struct AdamW {
   float learning_rate, beta1, beta2, epsilon, weight_decay;
   float correction1, correction2;  // 1 - beta1^k, 1 - beta2^k at step k >= 1
-  View record;                     // StepRecord::scale and skipped, formed by clip
+  View record;                     // StepOutcome::scale and skipped, formed by clip
 };
 
 /// What the update of a step follows from and what the host is told of it. Formed in device memory, as fp64 [4] in this order;
 /// the host downloads it whole.
-struct StepRecord {
+struct StepOutcome {
   double loss = 0;     // sum over the targets of the global batch, nats
   double norm = 0;     // of the gradient, before clipping
   double scale = 0;    // of the gradient in the update
@@ -67,7 +67,7 @@ struct StepRecord {
   static constexpr DType type = DType::fp64;  // of a cell
   enum Cell : std::int64_t { loss_cell, norm_cell, scale_cell, skipped_cell, cells };
 };
-static_assert(sizeof(StepRecord) == StepRecord::cells * sizeof(double));
+static_assert(sizeof(StepOutcome) == StepOutcome::cells * sizeof(double));
 
 class Kernels {
  public:

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "grid/mpi_communicator.h"
+
 namespace trireme::grid {
 namespace {
 
@@ -17,6 +19,8 @@ std::string to_text(const std::int32_t* words, std::int64_t bytes) {
 }
 
 }  // namespace
+
+Control::Control(MpiCommunicator& group) : group_(group) {}
 
 void Control::all_reduce(HostSpan numbers, Reduce op) { group_.wait(group_.all_reduce(numbers.view_, op, Traffic::control)); }
 

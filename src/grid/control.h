@@ -11,6 +11,8 @@
 
 namespace trireme::grid {
 
+class MpiCommunicator;
+
 /// Numbers in host memory: one, or those of a vector. float, double, int32 and int64. Does not own them.
 class HostSpan {
  public:
@@ -34,8 +36,8 @@ class HostSpan {
 /// Every member calls each collective, in the same order, with as many numbers; each returns when it is done on this rank.
 class Control {
  public:
-  /// `group`: over host memory; outlives this.
-  explicit Control(Communicator& group) : group_(group) {}
+  /// `group` outlives this.
+  explicit Control(MpiCommunicator& group);
 
   int size() const { return group_.size(); }
   int rank() const { return group_.rank(); }

@@ -15,7 +15,7 @@ namespace {
 /// The members, given by world rank in their order, form a communicator; other ranks return at once with none. Unlike
 /// MPI_Comm_split, which every rank of the parent must call and which took 100 ms on 8 ranks of 2 cores, this involves members
 /// only.
-std::unique_ptr<Communicator> make_group(World& world, const std::vector<int>& members, int tag) {
+std::unique_ptr<MpiCommunicator> make_communicator(World& world, const std::vector<int>& members, int tag) {
   if (std::find(members.begin(), members.end(), world.rank()) == members.end()) return nullptr;
   MPI_Comm comm = MPI_COMM_NULL;
   if (members.size() > 1) {
@@ -30,7 +30,7 @@ std::unique_ptr<Communicator> make_group(World& world, const std::vector<int>& m
 }
 
 /// One exchange between every two members of each group, so that no connection is set up later.
-void use_once(const std::vector<Communicator*>& groups) {
+void use_once(const std::vector<MpiCommunicator*>& groups) {
   std::vector<std::vector<std::int64_t>> pieces;
   std::vector<Ticket> tickets;
   for (Communicator* group : groups) pieces.emplace_back(group->size());
@@ -52,7 +52,8 @@ void check(const World& world, const Shape& shape, const std::vector<ChannelSpec
 
 }  // namespace
 
-Grid::Grid(World& world, const Shape& shape, const std::vector<ChannelSpec>& channels) : world_(world), shape_(shape) {
+Grid::Grid(World& world, const Shape& shape, const std::vector<ChannelSpec>& channels, const DeviceCommunicator& device)
+    : world_(world), shape_(shape) {
   check(world, shape, channels);
   at_ = coordinates_of(shape, world.rank());
   std::vector<int> tensor, data, pipeline, model;
@@ -63,31 +64,32 @@ Grid::Grid(World& world, const Shape& shape, const std::vector<ChannelSpec>& cha
     for (int j = 0; j < shape.tensor; ++j) model.push_back(rank_of(shape, {j, at_.data, i}));
   }
   int made = 0;  // tells apart what several members make at the same time
-  tensor_ = make_group(world, tensor, made++);
-  pipeline_ = make_group(world, pipeline, made++);
-  data_ = make_group(world, data, made++);
-  model_ = make_group(world, model, made++);
-  if (shape.pipeline > 1) tied_ = make_group(world, {pipeline.front(), pipeline.back()}, made++);
+  const auto group = [&](const std::vector<int>& members) { return Group(make_communicator(world, members, made++), device); };
+  tensor_ = group(tensor);
+  pipeline_ = group(pipeline);
+  data_ = group(data);
+  model_ = group(model);
+  if (shape.pipeline > 1) tied_ = group({pipeline.front(), pipeline.back()});
   for (const auto& [sender, receiver] : channels) {
     const auto stage = [&](int i) { return pipeline[static_cast<std::size_t>(i)]; };
-    channels_.push_back(make_group(world, {stage(sender), stage(receiver)}, made++));
+    channels_.push_back(group({stage(sender), stage(receiver)}));
   }
-  std::vector<Communicator*> mine = {tensor_.get(), pipeline_.get(), data_.get(), model_.get()};
-  if (tied_) mine.push_back(tied_.get());
-  for (const auto& channel : channels_)
-    if (channel) mine.push_back(channel.get());
+  std::vector<MpiCommunicator*> mine = {&tensor_.host(), &pipeline_.host(), &data_.host(), &model_.host()};
+  if (tied_) mine.push_back(&tied_.host());
+  for (const Group& channel : channels_)
+    if (channel) mine.push_back(&channel.host());
   use_once(mine);
 }
 
-Communicator& Grid::tied() {
+Group& Grid::member_of_tied() {
   if (!tied_)
     throw std::logic_error(fmt::format("stage {} of {} has no part in the tied embedding", at_.pipeline, shape_.pipeline));
-  return *tied_;
+  return tied_;
 }
 
 Communicator& Grid::channel(std::size_t i) {
   if (!channels_.at(i)) throw std::logic_error(fmt::format("stage {} is no end of channel {}", at_.pipeline, i));
-  return *channels_[i];
+  return channels_[i].device();
 }
 
 }  // namespace trireme::grid

@@ -14,10 +14,9 @@
 //      7       1    1        1 | 6 7     5 7     3 7       2 3 6 7      3 7        3 7
 #pragma once
 
-#include <memory>
 #include <vector>
 
-#include "grid/control.h"
+#include "grid/group.h"
 #include "grid/shape.h"
 #include "grid/world.h"
 
@@ -25,37 +24,40 @@ namespace trireme::grid {
 
 class Grid {
  public:
-  /// Every rank, with equal arguments. Makes all communicators in one fixed order and uses each once, so that no connection is
-  /// set up later. Throws std::logic_error if the shape does not have world.size() ranks or a channel's stages are not two of it.
-  Grid(World& world, const Shape& shape, const std::vector<ChannelSpec>& channels);
+  /// Every rank, with equal arguments. Makes all communicators in one fixed order and uses those of MPI once, so that no
+  /// connection is set up later; `device` makes those for device memory, see Group. Throws std::logic_error if the shape does not
+  /// have world.size() ranks or a channel's stages are not two of it.
+  Grid(World& world, const Shape& shape, const std::vector<ChannelSpec>& channels, const DeviceCommunicator& device = {});
 
   const Shape& shape() const { return shape_; }
   const Coordinates& at() const { return at_; }
   World& world() { return world_; }
 
   /// Member = tensor coordinate; data coordinate; stage.
-  Communicator& tensor() { return *tensor_; }
-  Communicator& data() { return *data_; }
-  Communicator& pipeline() { return *pipeline_; }
+  Communicator& tensor() { return tensor_.device(); }
+  Communicator& data() { return data_.device(); }
+  Communicator& pipeline() { return pipeline_.device(); }
   /// All ranks of one data coordinate. Member = tensor + t stage.
-  Communicator& model() { return *model_; }
+  Communicator& model() { return model_.device(); }
   /// The same groups for host data.
-  Control tensor_control() { return Control(*tensor_); }
-  Control data_control() { return Control(*data_); }
-  Control model_control() { return Control(*model_); }
-  Control tied_control() { return Control(tied()); }
+  Control tensor_control() { return tensor_.control(); }
+  Control data_control() { return data_.control(); }
+  Control model_control() { return model_.control(); }
+  Control tied_control() { return member_of_tied().control(); }
   /// First stage (member 0) and last stage (member 1) of one pipeline. Only these have it, and only if p > 1.
-  Communicator& tied();
-  bool has_tied() const { return tied_ != nullptr; }
+  Communicator& tied() { return member_of_tied().device(); }
+  bool has_tied() const { return static_cast<bool>(tied_); }
   /// Sender (member 0) and receiver (member 1) of channel `i` of the list given. Only these stages have it.
   Communicator& channel(std::size_t i);
 
  private:
+  Group& member_of_tied();
+
   World& world_;
   Shape shape_;
   Coordinates at_;
-  std::unique_ptr<Communicator> tensor_, pipeline_, data_, model_, tied_;
-  std::vector<std::unique_ptr<Communicator>> channels_;  // null where this stage is no end
+  Group tensor_, pipeline_, data_, model_, tied_;
+  std::vector<Group> channels_;  // empty where this stage is no end
 };
 
 }  // namespace trireme::grid

@@ -69,7 +69,7 @@ class World {
   int node_number_ = 0;
   Progress progress_;
   Activity activity_;
-  std::unique_ptr<Communicator> all_ranks_, node_ranks_;
+  std::unique_ptr<MpiCommunicator> all_ranks_, node_ranks_;
   Control everyone_, node_;
 };
 

@@ -32,7 +32,7 @@ Program make_program(schedule::Schedule schedule, std::vector<schedule::Channel>
   program.messages = derive_messages(program.schedule);
   for (const schedule::Channel& channel : program.messages.channels) {
     const auto place = std::find(channels.begin(), channels.end(), channel);
-    program.links.push_back(place - channels.begin());
+    program.channels.push_back(place - channels.begin());
     if (place == channels.end()) channels.push_back(channel);
   }
   return program;

@@ -17,7 +17,7 @@ namespace trireme::layout {
 struct Program {
   schedule::Schedule schedule;
   schedule::Messages messages;
-  std::vector<std::size_t> links;  // [messages.channels]: which of Layout::channels each of them is
+  std::vector<std::size_t> channels;  // [messages.channels]: which of Layout::channels each of them is
 };
 /// `channels`: of the layout so far; those that the schedule needs and that are not among them are added.
 Program make_program(schedule::Schedule schedule, std::vector<schedule::Channel>& channels);

@@ -93,9 +93,9 @@ void mlp_output(const Environment& env, const LayerParameters& w, Dropout dropou
 }
 
 // ---- backward, in two halves. The gradients of the inputs are what stages before wait for; the kernels that form them form
-// those of the norms and of the biases before dropout too. The gradients of the matrices are formed while the sum over the tensor
-// ranks is under way. They read what was kept, the buffers of Life::halves, and dy: `d` itself without dropout, so that, if they
-// ran later, each block would need these for itself and d a copy.
+// those of the norms and of the biases before dropout too. The gradients of the matrices read what was kept, the buffers of
+// Life::halves, and dy: `d` itself without dropout. Whoever runs them later than at once keeps these for each block, and a copy
+// of dy.
 
 /// The gradient before a residual's dropout and bias: `d` itself without dropout, else formed in `partial`.
 View through_dropout(const Environment& env, Dropout dropout, View d, View dbias, const Buffers& at) {
@@ -161,8 +161,11 @@ void norm_backward(const Environment& env, const Norm& norm, const Region::Sum& 
 
 }  // namespace
 
-void layer_forward(const Environment& env, int layer, const LayerParameters& w, View x, Pass pass, const Buffers& at) {
-  const auto dropout = [&](Site site) { return dropout_at(env, site, layer, pass.first_sample, pass.training); };
+void layer_forward(const Environment& env, const LayerCall& call) {
+  const LayerParameters& w = call.weights;
+  const View x = call.x;
+  const Buffers& at = call.at;
+  const auto dropout = [&](Site site) { return dropout_at(env, site, call.layer, call.pass.first_sample, call.pass.training); };
   norm_forward(env, first_norm(w, x, at));
   env.kernels.linear(qkv_shape(env.dims), env.region.enter(at[norm1]), w.qkv_weight, w.qkv_bias, at[qkv]);
   env.progress.poll();
@@ -174,18 +177,27 @@ void layer_forward(const Environment& env, int layer, const LayerParameters& w, 
   mlp_output(env, w, dropout(Site::mlp_output), at);
 }
 
-void layer_backward(const Environment& env, int layer, const LayerParameters& w, const LayerParameters& g, View x, Pass pass,
-                    const Buffers& at, View d) {
-  const auto dropout = [&](Site site) { return dropout_at(env, site, layer, pass.first_sample, pass.training); };
+void layer_input_gradient(const Environment& env, const LayerCall& call, const LayerParameters& g, View d,
+                          const std::function<void(Block, View)>& matrices) {
+  const LayerParameters& w = call.weights;
+  const Buffers& at = call.at;
+  const auto dropout = [&](Site site) { return dropout_at(env, site, call.layer, call.pass.first_sample, call.pass.training); };
   const View d_down = through_dropout(env, dropout(Site::mlp_output), d, g.down_bias, at);
   const Region::Sum d_norm2 = mlp_input_gradient(env, w, d_down, at);
-  mlp_weight_gradient(env, g, d_down, at);
+  matrices(Block::mlp, d_down);
   norm_backward(env, second_norm(w, at), d_norm2, g.norm2_gain, g.norm2_bias, d);
 
   const View d_projection = through_dropout(env, dropout(Site::attention_output), d, g.output_bias, at);
   const Region::Sum d_norm1 = attention_input_gradient(env, w, dropout(Site::attention), d_projection, at);
-  attention_weight_gradient(env, g, d_projection, at);
-  norm_backward(env, first_norm(w, x, at), d_norm1, g.norm1_gain, g.norm1_bias, d);
+  matrices(Block::attention, d_projection);
+  norm_backward(env, first_norm(w, call.x, at), d_norm1, g.norm1_gain, g.norm1_bias, d);
+}
+
+void layer_weight_gradient(const Environment& env, const LayerParameters& g, Block block, View dy, const Buffers& at) {
+  if (block == Block::mlp)
+    mlp_weight_gradient(env, g, dy, at);
+  else
+    attention_weight_gradient(env, g, dy, at);
 }
 
 }  // namespace trireme::model

@@ -46,7 +46,7 @@ void Stage::run_layers(int c, Slot& slot, Pass pass) {
   View x = slot.input;
   for (int k = 0; k < chunk.layers; ++k) {
     const int layer = chunk.first_layer + k;
-    layer_forward(env_, layer, weights_.layers[layer], x, slot.pass, slot.layers[k]);
+    layer_forward(env_, {layer, weights_.layers[layer], x, slot.pass, slot.layers[k]});
     x = slot.layers[k][Buffer::output];
   }
 }
@@ -71,7 +71,10 @@ void Stage::backward(int c, int index, const StageParameters& gradients, const s
   for (int k = chunk.layers - 1; k >= 0; --k) {
     const int layer = chunk.first_layer + k;
     const View x = k > 0 ? slot.layers[k - 1][Buffer::output] : slot.input;
-    layer_backward(env_, layer, weights_.layers[layer], gradients.layers[layer], x, slot.pass, slot.layers[k], slot.gradient);
+    const LayerParameters& sums = gradients.layers[layer];
+    const Buffers& at = slot.layers[k];
+    const auto matrices = [&](Block block, View dy) { layer_weight_gradient(env_, sums, block, dy, at); };
+    layer_input_gradient(env_, {layer, weights_.layers[layer], x, slot.pass, at}, sums, slot.gradient, std::ref(matrices));
     layer_done(layer);
   }
   if (!chunk.embedding) return;

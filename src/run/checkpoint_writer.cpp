@@ -60,7 +60,9 @@ CheckpointWriter::CheckpointWriter(const train::TrainingState& state, Checkpoint
       arena_(device, std::string(name_of(spec::MemoryClass::snapshot)), snapshot_bytes, kernels::Arena::Memory::pinned),
       snapshot_(take_snapshot(snapshot_bytes, arena_)),
       rows_(stored_rows(state.table, grid.shape().data, grid.at().data)),
-      run_id_(make_run_id(grid.world())) {}
+      run_id_(make_run_id(grid.world())) {
+  arena_.seal();
+}
 
 /// What went wrong is said with the checkpoint's step, and its partial folder goes.
 void CheckpointWriter::agree(const std::function<void()>& work) {
@@ -75,6 +77,7 @@ void CheckpointWriter::agree(const std::function<void()>& work) {
   } catch (const grid::Agreed&) {
     phase_ = Phase::idle;
     writing_ = {};
+    copies_.reset();
     remove_partials();
     throw;
   }
@@ -95,37 +98,42 @@ void CheckpointWriter::save(std::int64_t step) {
   const grid::Activity::Scope scope(grid_.world().activity(), grid::Work::checkpoint);
   step_ = step;
   begin_ = base::now();
+  std::vector<store::TensorPart> parts;
   agree([&] {
     if (grid_.world().rank() == 0) partial_ = store::create_partial(plan_.folder, step);
+    parts = take_parts();
   });
   grid_.world().everyone().broadcast(partial_);
-  start_writing();
+  start_writing(std::move(parts));
   if (!snapshot_) finish();
 }
 
 /// Where the stored rows of weights and moments are copied to; null where they are written from the live buffers.
-spec::HostWeight* CheckpointWriter::memory_for_copies() {
-  if (snapshot_) return snapshot_.fp32();
-  if (device_.is_host()) return nullptr;
-  copies_.emplace(device_, stored_elements(rows_) * spec::stored_bytes());
-  return static_cast<spec::HostWeight*>(copies_->data());
+View CheckpointWriter::memory_for_copies() {
+  if (snapshot_ || device_.is_host()) return snapshot_;
+  const std::int64_t bytes = stored_elements(rows_) * spec::stored_bytes();
+  copies_.emplace(device_, bytes);
+  const kernels::DType type = type_of(spec::State::weight);
+  return {copies_->data(), bytes / bytes_of(type), type};
 }
 
 /// Of the live buffers, or of copies, where the stored rows of all three follow each other.
 std::vector<store::TensorPart> CheckpointWriter::take_parts() {
   std::vector<store::TensorPart> parts;
-  spec::HostWeight* copy = memory_for_copies();
+  const View copies = memory_for_copies();
+  std::int64_t at = 0;
   const auto take = [&](Quantity quantity, View buffer) {
     for (const spec::LocalParameter* row : rows_) {
       const std::int64_t elements = row->slice.elements();
-      const View live = buffer.slice(row->offset, elements);
-      spec::HostWeight* values = copy ? copy : live.fp32();
-      if (copy) {
-        device_.download(copy, live);
-        copy += base::aligned_count(live.type, elements);
+      View values = buffer.slice(row->offset, elements);
+      if (copies) {
+        const View copy = copies.slice(at, elements);
+        device_.download(copy.data, values);
+        at += base::aligned_count(values.type, elements);
+        values = copy;
       }
       const spec::Parameter& parameter = state_.table.parameter(*row);
-      parts.push_back({quantity, parameter.name, parameter.shape, row->slice.start, row->slice.count, values});
+      parts.push_back({quantity, parameter.name, parameter.shape, row->slice.start, row->slice.count, values.fp32()});
     }
   };
   take(Quantity::parameters, state_.weights);
@@ -134,13 +142,13 @@ std::vector<store::TensorPart> CheckpointWriter::take_parts() {
   return parts;
 }
 
-void CheckpointWriter::start_writing() {
+void CheckpointWriter::start_writing(std::vector<store::TensorPart> parts) {
   phase_ = Phase::writing;
   if (rows_.empty()) return;
   const auto [tensor, data, pipeline] = grid_.at();
   const store::ShardHeader header{run_id_, step_, pipeline, tensor, data};
   writing_ = std::async(std::launch::async,
-                        [header, folder = partial_, parts = take_parts()] { return store::write_shard(folder, header, parts); });
+                        [header, folder = partial_, own = std::move(parts)] { return store::write_shard(folder, header, own); });
 }
 
 void CheckpointWriter::start_publishing() {

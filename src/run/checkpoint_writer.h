@@ -54,8 +54,8 @@ class CheckpointWriter {
  private:
   enum class Phase { idle, writing, publishing };
   std::vector<store::TensorPart> take_parts();
-  spec::HostWeight* memory_for_copies();
-  void start_writing();
+  kernels::View memory_for_copies();
+  void start_writing(std::vector<store::TensorPart> parts);
   void start_publishing();
   void agree(const std::function<void()>& work);
   void remove_partials() const;

@@ -1,5 +1,6 @@
 #include "run/records.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -48,13 +49,13 @@ std::vector<RankColumn> rank_columns(train::Trainer& trainer, const kernels::Are
     columns.push_back({"actions", name, static_cast<double>(activity.count(static_cast<grid::Work>(k)))});
     columns.push_back({"seconds", name, activity.seconds(static_cast<grid::Work>(k))});
   }
-  std::vector<const kernels::Arena*> arenas = trainer.arenas();
-  arenas.push_back(&snapshot);
+  std::vector<train::ClassArena> arenas = trainer.arenas();
+  arenas.push_back({spec::MemoryClass::snapshot, &snapshot});
+  std::sort(arenas.begin(), arenas.end(), [](const auto& a, const auto& b) { return a.memory < b.memory; });
   const spec::StageMemory& predicted = trainer.layout().memory[trainer.grid().at().pipeline];
-  for (std::size_t k = 0; k < arenas.size(); ++k) {
-    const std::string& name = arenas[k]->name();
-    columns.push_back({"arena_peak_bytes", name, static_cast<double>(arenas[k]->peak_bytes())});
-    columns.push_back({"arena_predicted_bytes", name, static_cast<double>(predicted.bytes[k])});
+  for (const auto& [memory, arena] : arenas) {
+    columns.push_back({"arena_peak_bytes", arena->name(), static_cast<double>(arena->peak_bytes())});
+    columns.push_back({"arena_predicted_bytes", arena->name(), static_cast<double>(predicted[memory])});
   }
   return columns;
 }

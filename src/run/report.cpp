@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "schedule/timing.h"
 #include "view/layout_text.h"
+#include "view/trace_kinds.h"
 
 namespace trireme::run {
 namespace {
@@ -96,8 +97,10 @@ std::string end_table(const RankTable& table, const Start& start) {
   all.insert(all.end(), waiting.begin(), waiting.end());
   text += row("all of these", spread(values, all));
   text += row("the whole run", spread(values, select(columns, "run_seconds")));
-  std::vector<std::size_t> passes_columns = select(columns, "seconds", "forward");
-  for (std::size_t k : select(columns, "seconds", "backward")) passes_columns.push_back(k);
+  std::vector<std::size_t> passes_columns;
+  for (std::size_t kind = 0; kind < grid::work_names.size(); ++kind)
+    if (view::is_pass(static_cast<int>(kind)))
+      for (std::size_t k : select(columns, "seconds", std::string(grid::work_names[kind]))) passes_columns.push_back(k);
   const Spread passes = spread(values, passes_columns), pipeline = spread(values, select(columns, "wait_seconds", "pp_"));
   if (schedule.stages > 1)
     text += fmt::format(

@@ -71,9 +71,9 @@ base::Exit run_training(grid::World& world, const config::Resolved& resolved, co
   if (const double late = begin - signals.begin(); folder && late > 10)
     folder->print(fmt::format("MPI took {} to start; run.time_limit counts from before\n", base::time_text(late)));
   try {
-    train::Backend backend = train::make_backend(resolved.config, start.threads);
+    train::Backend backend = train::make_backend(resolved.config, start.layout, start.threads);
     Machine machine{.begin = begin, .peak_flops = measure_peak(world, backend, start, folder.get())};
-    grid::Grid grid = train::make_grid(world, start.layout);
+    grid::Grid grid = train::make_grid(world, start.layout, backend);
     machine.private_memory = private_memory();
     train::Trainer trainer(resolved.config, start.layout, std::move(grid), std::move(backend), std::move(start.opened.sources),
                            state_source(start.origin));

@@ -121,7 +121,7 @@ Start check_start(grid::World& world, const config::Resolved& resolved, bool wei
   start.opened = open_sources(config, world);
   check_outputs(resolved, world);
   open_origin(start, resolved, world, weights_only);
-  start.places = gather_places(world, start.layout.shape, kernels::make_cpu_device()->name());
+  start.places = gather_places(world, start.layout.shape, train::make_device(config)->name());
   start.shares_cores = shares_cores(start.places, start.threads);
   world.agree([&] {
     if (config.placement.strict) refuse_split_tensor_groups(start.places, start.layout.shape);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "run/machine.h"
 #include "spec/flops.h"
+#include "view/trace_kinds.h"
 
 namespace trireme::run {
 namespace {
@@ -139,15 +140,15 @@ store::RankTrace Tracer::unpack(int rank, const std::vector<double>& row) const 
   return trace;
 }
 
-/// Of a pass on one rank: dense attention, the backward pass twice the forward pass, shared by the tensor ranks (spec/flops.h).
+/// Of a pass on one rank: dense attention, shared by the tensor ranks (spec/flops.h).
 double Tracer::flops(const grid::Event& event, int stage) const {
-  const bool forward = event.kind == kind_of(grid::Work::forward);
-  if (!forward && event.kind != kind_of(grid::Work::backward)) return 0;
+  const auto act = view::act_of(event.kind);
+  if (!act || !facts(*act).is_pass) return 0;
   const spec::Chunk& chunk =
       layout_.stage_map.of_stage[static_cast<std::size_t>(stage)][static_cast<std::size_t>(event.subject.chunk)];
   const double token = chunk.layers * spec::layer_flops(config_.model) + (chunk.head ? spec::head_flops(config_.model) : 0);
   const double tokens = static_cast<double>(config_.batch.micro * config_.model.sequence);
-  return (forward ? 1 : 2) * token * tokens / header_.shape.tensor;
+  return facts(*act).units * token * tokens / header_.shape.tensor;
 }
 
 void Tracer::end() {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "grid/activity.h"
-#include "grid/grid.h"
+#include "grid/shape.h"
 #include "store/hdf5_file.h"
 
 namespace trireme::store {

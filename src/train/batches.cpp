@@ -20,4 +20,10 @@ void Batches::load(std::int64_t step, int microbatch, std::int32_t* inputs, std:
   }
 }
 
+Batches make_batches(const config::Config& config, const layout::Program& program, int data_rank, const data::TokenSource& source,
+                     Draw draw) {
+  return {source, data::Sampler(source.samples(), draw.samples, config.run.seed, draw.shuffle),
+          BatchPlan{draw.samples, config.batch.micro, program.schedule.microbatches, data_rank}, config.model.sequence};
+}
+
 }  // namespace trireme::train

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "config/config.h"
 #include "data/sampler.h"
 #include "data/source.h"
+#include "layout/layout.h"
 
 namespace trireme::train {
 
@@ -36,5 +38,14 @@ class Batches {
   std::int64_t sequence_;
   std::vector<std::int32_t> tokens_;  // [s + 1]
 };
+
+/// Which samples a pass over the whole program takes.
+struct Draw {
+  std::int64_t samples;  // of a step: the global batch
+  bool shuffle;
+};
+/// Those of data rank `data_rank`, for the microbatches of `program`.
+Batches make_batches(const config::Config& config, const layout::Program& program, int data_rank, const data::TokenSource& source,
+                     Draw draw);
 
 }  // namespace trireme::train

@@ -2,6 +2,7 @@
 // over the action.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -53,13 +54,14 @@ class PipelineExecutor {
   int peak_activations() const { return peak_alive_; }
 
  private:
-  /// What is under way from and into a slot's buffers.
+  /// What is under way into and from a slot's buffers, by payload.
   struct SlotState {
-    InFlight input_received, output_sent, gradient_received, gradient_sent;
+    std::array<InFlight, 2> received, sent;
   };
   struct Run;
 
   void run(const Run& run);
+  void count_alive(const schedule::Action& action);
   void post(const Run& run, const schedule::Transfer& transfer);
   void forward(const Run& run, const schedule::Action& action);
   void backward(const Run& run, const schedule::Action& action);
@@ -70,7 +72,7 @@ class PipelineExecutor {
   grid::Activity& activity_;
   std::vector<std::optional<Link>> links_;       // [layout.channels]; nothing where this stage is no end
   std::vector<std::vector<SlotState>> slots_;    // [v][slots]
-  std::optional<kernels::PinnedMemory> tokens_;  // int32 [microbatches, 2, s b]: inputs, targets; no upload waits for another
+  std::optional<kernels::PinnedMemory> tokens_;  // int32 [microbatches that are uploaded at once, 2, s b]: inputs, targets
   int alive_ = 0, peak_alive_ = 0;
 };
 

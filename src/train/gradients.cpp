@@ -38,7 +38,7 @@ std::int64_t GradientNorm::slots(Replica& replica) {
 }
 
 GradientNorm::GradientNorm(Replica& replica, kernels::Arena& arena)
-    : replica_(replica), slots_(arena.take(kernels::StepRecord::type, slots(replica))) {}
+    : replica_(replica), slots_(arena.take(kernels::StepOutcome::type, slots(replica))) {}
 
 View GradientNorm::operator()(View gradients) {
   grid::Grid& grid = replica_.grid();

@@ -19,14 +19,14 @@ class Loss {
   /// Of one microbatch, fp64 [1]: for the last stage to write, before add().
   kernels::View microbatch() const { return microbatch_; }
   void add() { replica_.kernels().add(sum_, microbatch_); }
-  /// total (fp64 [1]) := the sum over all pipelines. Known on the last stage, wanted everywhere: every rank calls it.
-  void reduce(kernels::View total);
+  /// The sum over all pipelines, fp64 [1]. Known on the last stage, wanted everywhere: every rank calls it.
+  kernels::View reduce();
 
  private:
   Replica& replica_;
   kernels::Arena arena_;
-  kernels::View microbatch_, sum_;  // [1]
-  kernels::View slots_;             // [d]
+  kernels::View microbatch_, sum_, total_;  // [1]
+  kernels::View slots_;                     // [d]
 };
 
 }  // namespace trireme::train

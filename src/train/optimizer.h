@@ -15,7 +15,7 @@ class Optimizer {
  public:
   /// Takes two moments a parameter from `arena`.
   Optimizer(const config::Optimizer& settings, const spec::LocalTable& table, kernels::Kernels& kernels, kernels::Arena& arena);
-  /// One update of `weights` in step `step` >= 0, scaled or skipped as `record` says (kernels::StepRecord, in device memory).
+  /// One update of `weights` in step `step` >= 0, scaled or skipped as `record` says (kernels::StepOutcome, in device memory).
   void update(std::int64_t step, kernels::View record, kernels::View weights, kernels::View gradients);
   kernels::View first_moment() const { return first_moment_; }
   kernels::View second_moment() const { return second_moment_; }

@@ -1,7 +1,5 @@
 #include "train/replica.h"
 
-#include "train/arena.h"
-
 namespace trireme::train {
 namespace {
 
@@ -18,10 +16,10 @@ model::Environment environment(const config::Config& config, kernels::Kernels& k
 
 }  // namespace
 
-grid::Grid make_grid(grid::World& world, const layout::Layout& layout) {
+grid::Grid make_grid(grid::World& world, const layout::Layout& layout, const Backend& backend) {
   std::vector<grid::ChannelSpec> channels;
   for (const schedule::Channel& channel : layout.channels) channels.push_back({channel.sender, channel.receiver});
-  return {world, layout.shape, channels};
+  return {world, layout.shape, channels, backend.communicator};
 }
 
 Replica::Replica(const config::Config& config, const layout::Layout& layout, grid::Grid grid, Backend backend)
@@ -36,6 +34,10 @@ Replica::Replica(const config::Config& config, const layout::Layout& layout, gri
       stage_(environment(config, kernels(), grid_), layout.stage_map.of_stage[grid_.at().pipeline],
              model::parameter_views(table_, weights_, static_cast<int>(config.model.layers)), layout.slots[grid_.at().pipeline],
              activations_, scratch_) {}
+
+std::vector<ClassArena> Replica::arenas() const {
+  return {{MemoryClass::parameters, &parameters_}, {MemoryClass::activations, &activations_}, {MemoryClass::scratch, &scratch_}};
+}
 
 void Replica::seal() {
   for (kernels::Arena* arena : {&parameters_, &activations_, &scratch_}) arena->seal();

@@ -2,7 +2,6 @@
 // of gradients of weights, steps or files, so that evaluation and generation can do with it alone.
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "config/config.h"
@@ -11,12 +10,13 @@
 #include "layout/layout.h"
 #include "model/stage.h"
 #include "spec/local_table.h"
+#include "train/arena.h"
 #include "train/backend.h"
 
 namespace trireme::train {
 
-/// Every rank, with equal arguments. All communicators of the layout, each used once.
-grid::Grid make_grid(grid::World& world, const layout::Layout& layout);
+/// Every rank, with equal arguments. All communicators of the layout, in the form that carries the backend's memory.
+grid::Grid make_grid(grid::World& world, const layout::Layout& layout, const Backend& backend);
 
 class Replica {
  public:
@@ -34,8 +34,7 @@ class Replica {
   model::Stage& stage() { return stage_; }
   /// For what belongs to the stage's microbatches beside what it takes itself.
   kernels::Arena& activations() { return activations_; }
-  /// Parameters, activations, scratch.
-  std::array<const kernels::Arena*, 3> arenas() const { return {&parameters_, &activations_, &scratch_}; }
+  std::vector<ClassArena> arenas() const;
   /// From here on a step takes no memory.
   void seal();
 

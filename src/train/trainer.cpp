@@ -7,18 +7,9 @@
 namespace trireme::train {
 namespace {
 
-Batches make_batches(const config::Config& config, const data::TokenSource& source, const grid::Grid& grid, std::int64_t global,
-                     bool shuffle) {
-  const std::int64_t m = global / (config.batch.micro * grid.shape().data);
-  return {source, data::Sampler(source.samples(), global, config.run.seed, shuffle),
-          BatchPlan{global, config.batch.micro, m, grid.at().data}, config.model.sequence};
-}
+double tokens_of_step(const config::Config& config) { return static_cast<double>(config.batch.global * config.model.sequence); }
 
-double tokens_of(const config::Config& config, std::int64_t samples) {
-  return static_cast<double>(samples * config.model.sequence);
-}
-
-kernels::View loss_cell(const Updater& updater) { return updater.record().slice(kernels::StepRecord::loss_cell, 1); }
+kernels::View loss_cell(const Updater& updater) { return updater.record().slice(kernels::StepOutcome::loss_cell, 1); }
 
 }  // namespace
 
@@ -33,9 +24,9 @@ Trainer::Trainer(const config::Config& config, const layout::Layout& layout, gri
       updater_(config_, layout_, replica_),
       loss_(replica_),
       executor_(config_, layout_, replica_),
-      batches_(make_batches(config_, *sources_.training, replica_.grid(), config_.batch.global, config_.data.shuffle)) {
-  if (sources_.validation)
-    held_out_.emplace(make_batches(config_, *sources_.validation, replica_.grid(), config_.run.evaluate_samples, true));
+      batches_(make_batches(config_, layout_.training, replica_.grid().at().data, *sources_.training,
+                            {.samples = config_.batch.global, .shuffle = config_.data.shuffle})) {
+  if (sources_.validation) evaluator_.emplace(config_, layout_, *sources_.validation, replica_, executor_);
   replica_.grid().world().agree([&] {
     if (initial)
       initial(state(), replica_.device());
@@ -50,7 +41,7 @@ void Trainer::run_passes(std::int64_t step, const std::function<void()>& optimiz
   grid().world().activity().set_step(step);
   updater_.begin();
   // The gradient is the mean over the global batch's tokens, so the loss is scaled before the backward pass.
-  const auto scale = static_cast<float>(1 / tokens_of(config_, config_.batch.global));
+  const auto scale = static_cast<float>(1 / tokens_of_step(config_));
   const auto layer_done = [this](int layer) { updater_.layer_done(layer); };
   executor_.train(layout_.training, {batches_, step, loss_, scale, updater_.gradients(), layer_done, optimizer_step, probe});
 }
@@ -62,10 +53,10 @@ StepResult Trainer::step(std::int64_t step) {
     updater_.update(step);
   };
   run_passes(step, std::ref(optimizer_step), nullptr);
-  loss_.reduce(loss_cell(updater_));
-  kernels::StepRecord record;
+  replica_.device().copy(loss_cell(updater_), loss_.reduce());
+  kernels::StepOutcome record;
   replica_.device().download(&record, updater_.record());  // the one place of a step where the host waits for the device
-  return {record.loss / tokens_of(config_, config_.batch.global), record.norm, learning_rate(config_.optimizer, step)};
+  return {record.loss / tokens_of_step(config_), record.norm, learning_rate(config_.optimizer, step)};
 }
 
 void Trainer::replay(std::int64_t step, Probe& probe) {
@@ -74,18 +65,12 @@ void Trainer::replay(std::int64_t step, Probe& probe) {
   replica_.device().synchronize();
 }
 
-double Trainer::evaluate() {
-  executor_.evaluate(layout_.evaluation.value(), held_out_.value(), 0, loss_);
-  loss_.reduce(loss_cell(updater_));  // the step's record was read
-  double loss = 0;
-  replica_.device().download(&loss, loss_cell(updater_));
-  return loss / tokens_of(config_, config_.run.evaluate_samples);
-}
+double Trainer::evaluate() { return evaluator_.value()(); }
 
-std::vector<const kernels::Arena*> Trainer::arenas() const {
-  const auto [parameters, activations, scratch] = replica_.arenas();
-  const auto [gradients, optimizer] = updater_.arenas();
-  return {parameters, gradients, optimizer, activations, scratch};
+std::vector<ClassArena> Trainer::arenas() const {
+  std::vector<ClassArena> all = replica_.arenas();
+  for (const ClassArena& arena : updater_.arenas()) all.push_back(arena);
+  return all;
 }
 
 }  // namespace trireme::train

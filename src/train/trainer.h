@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "data/source.h"
 #include "layout/layout.h"
+#include "train/evaluator.h"
 #include "train/executor.h"
 #include "train/loss.h"
 #include "train/replica.h"
@@ -35,7 +36,7 @@ class Trainer {
           const StateSource& initial = {});
 
   /// Step `step` >= 0: a pure function of the weights, the optimizer's state and the step's number. Every rank; all return the
-  /// same. When the result is not finite the weights have not been updated.
+  /// same. When the norm is not finite the weights have not been updated.
   StepResult step(std::int64_t step);
   /// The passes of step `step` once more, shown to `probe`; weights and optimizer stay. Every rank.
   void replay(std::int64_t step, Probe& probe);
@@ -51,8 +52,8 @@ class Trainer {
   const Batches& batches() const { return batches_; }
   TrainingState state() const { return updater_.state(); }
   int peak_activations() const { return executor_.peak_activations(); }
-  /// In the order of spec's memory classes, without snapshot and communication.
-  std::vector<const kernels::Arena*> arenas() const;
+  /// All but the snapshot's, which is not training's.
+  std::vector<ClassArena> arenas() const;
 
  private:
   void run_passes(std::int64_t step, const std::function<void()>& optimizer_step, Probe* probe);
@@ -65,7 +66,7 @@ class Trainer {
   Loss loss_;
   PipelineExecutor executor_;
   Batches batches_;
-  std::optional<Batches> held_out_;
+  std::optional<Evaluator> evaluator_;
 };
 
 }  // namespace trireme::train

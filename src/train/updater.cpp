@@ -1,12 +1,11 @@
 #include "train/updater.h"
 
 #include "base/alignment.h"
-#include "train/arena.h"
 
 namespace trireme::train {
 namespace {
 
-using kernels::StepRecord;
+using kernels::StepOutcome;
 using kernels::View;
 using spec::MemoryClass;
 using spec::State;
@@ -24,7 +23,7 @@ model::StageParameters gradient_views(const spec::LocalTable& table, View gradie
 
 /// Of a step's record and what its norm is formed from, with what alignment adds.
 std::int64_t bytes_of_record(Replica& replica) {
-  return bytes_of(StepRecord::type) * GradientNorm::slots(replica) + 2 * base::buffer_alignment;
+  return bytes_of(StepOutcome::type) * GradientNorm::slots(replica) + 2 * base::buffer_alignment;
 }
 
 }  // namespace
@@ -37,7 +36,7 @@ Updater::Updater(const config::Config& config, const layout::Layout& layout, Rep
       record_arena_(replica.device(), "record", bytes_of_record(replica)),
       gradient_(gradient_arena_.take(type_of(State::gradient), replica.table().elements)),
       output_gradient_(take_output_gradient(layout, replica.table(), gradient_arena_)),
-      record_(record_arena_.take(StepRecord::type, StepRecord::cells)),
+      record_(record_arena_.take(StepOutcome::type, StepOutcome::cells)),
       views_(gradient_views(replica.table(), gradient_, output_gradient_, static_cast<int>(config.model.layers))),
       reducer_(replica.table(), gradient_, output_gradient_, replica.kernels(), replica.grid()),
       norm_(replica, record_arena_),
@@ -55,6 +54,10 @@ void Updater::update(std::int64_t step) {
 
 TrainingState Updater::state() const {
   return {replica_.table(), replica_.weights(), optimizer_.first_moment(), optimizer_.second_moment()};
+}
+
+std::vector<ClassArena> Updater::arenas() const {
+  return {{MemoryClass::gradients, &gradient_arena_}, {MemoryClass::optimizer, &optimizer_arena_}};
 }
 
 void Updater::seal() {

@@ -1,7 +1,6 @@
 // What turns a step's gradients into new weights: their memory, the sum over data ranks, the norm, the optimizer.
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "config/config.h"
@@ -30,7 +29,7 @@ class Updater {
   /// it says. Every rank; all form the same. Does not wait for the device.
   void update(std::int64_t step);
 
-  /// The step's kernels::StepRecord, in device memory. Its loss is the caller's to write.
+  /// The step's kernels::StepOutcome, in device memory. Its loss is the caller's to write.
   kernels::View record() const { return record_; }
   /// Of the last update, the norm of each parameter's gradient (spec::model_parameters), before clipping. No communication; reads
   /// the device's memory.
@@ -41,8 +40,7 @@ class Updater {
   kernels::View gradient() const { return gradient_; }
   kernels::View output_gradient() const { return output_gradient_; }
   TrainingState state() const;
-  /// Gradients, optimizer.
-  std::array<const kernels::Arena*, 2> arenas() const { return {&gradient_arena_, &optimizer_arena_}; }
+  std::vector<ClassArena> arenas() const;
   /// From here on a step takes no memory.
   void seal();
 

@@ -47,7 +47,7 @@ double work_seconds(grid::World& world) {
 void measure(grid::World& world, const Case& c, const std::string& folder) {
   const config::Config config = configuration(c, world.size());
   train::Trainer trainer = test::make_trainer(world, config, {nullptr, std::make_unique<bench::SleepingKernels>()});
-  run::Tracer tracer(world, config, trainer.layout(), "", folder);
+  run::Tracer tracer(world, config, trainer.layout(), "", folder, trainer.replica().device());
   step_seconds(trainer, world, 0);
   double seconds = 1e300, work = 0, traced = 0;
   for (int step = 2; step <= 4; ++step) {

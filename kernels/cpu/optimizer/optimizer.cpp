@@ -61,21 +61,21 @@ double non_finite_in(std::int64_t n, const float* x) {
 
 void CpuKernels::clip(double clip, View squares, View record) {
   const double* from = cells(squares, squares.count);
-  double* to = cells(record, StepRecord::cells);
+  double* to = cells(record, StepOutcome::cells);
   const double norm = std::sqrt(std::accumulate(from, from + squares.count, 0.0));
-  to[StepRecord::norm_cell] = norm;
-  to[StepRecord::scale_cell] = clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1.0;
-  to[StepRecord::skipped_cell] = std::isfinite(norm) ? 0 : 1;
+  to[StepOutcome::norm_cell] = norm;
+  to[StepOutcome::scale_cell] = clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1.0;
+  to[StepOutcome::skipped_cell] = std::isfinite(norm) ? 0 : 1;
 }
 
 void CpuKernels::adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment, View copy) {
   const std::int64_t n = weight.count;
-  const double* facts = cells(step.record, StepRecord::cells);
+  const double* facts = cells(step.record, StepOutcome::cells);
   float *w = floats(weight, n), *m = floats(first_moment, n), *v = floats(second_moment, n);
   const float* g = floats(gradient, n);
   if (copy && copy.count < n) throw std::logic_error("a copy shorter than the weights");
-  if (facts[StepRecord::skipped_cell] != 0) return;
-  const auto scale = static_cast<float>(facts[StepRecord::scale_cell]);
+  if (facts[StepOutcome::skipped_cell] != 0) return;
+  const auto scale = static_cast<float>(facts[StepOutcome::scale_cell]);
   parallel_ranges(limits_.threads, n, 1, 16, [&](std::int64_t first, std::int64_t last) {
     adamw_range(last - first, step, scale, w + first, g + first, m + first, v + first);
   });

@@ -10,9 +10,9 @@ __global__ void form_record(double clip, std::int64_t n, const double* squares, 
 #pragma unroll 8
   for (std::int64_t i = 0; i < n; ++i) sum += ptx::load<double>(squares + i);
   const double norm = sqrt(sum), factor = clip / (norm + 1e-6);
-  ptx::store(record + StepRecord::norm_cell, norm);
-  ptx::store(record + StepRecord::scale_cell, clip > 0 && factor < 1 ? factor : 1.0);
-  ptx::store(record + StepRecord::skipped_cell, norm - norm == 0 ? 0.0 : 1.0);
+  ptx::store(record + StepOutcome::norm_cell, norm);
+  ptx::store(record + StepOutcome::scale_cell, clip > 0 && factor < 1 ? factor : 1.0);
+  ptx::store(record + StepOutcome::skipped_cell, norm - norm == 0 ? 0.0 : 1.0);
 }
 
 /// copy: null or [n]
@@ -20,8 +20,8 @@ template <class T, bool aligned>
 __global__ void __launch_bounds__(flat_threads)
     adamw_all(AdamW step, const double* record, std::int64_t n, float* weight, const float* gradient, float* first_moment,
               float* second_moment, T* copy) {
-  if (ptx::load<double>(record + StepRecord::skipped_cell) != 0) return;
-  const auto scale = static_cast<float>(ptx::load<double>(record + StepRecord::scale_cell));
+  if (ptx::load<double>(record + StepOutcome::skipped_cell) != 0) return;
+  const auto scale = static_cast<float>(ptx::load<double>(record + StepOutcome::scale_cell));
   const std::int64_t at = flat_index();
   Quad<float> w = fetch_quad<aligned>(weight, at, n), m = fetch_quad<aligned>(first_moment, at, n);
   Quad<float> v = fetch_quad<aligned>(second_moment, at, n);
@@ -81,12 +81,12 @@ void launch_cast(To* to, const From* from, std::int64_t n, const Target& target)
 
 void clip(double clip, View squares, View record, const Target& target) {
   TRIREME_LAUNCH(form_record, dim3(1), dim3(1), 0, target.stream, clip, squares.count, elements<double>(squares, squares.count),
-                 elements<double>(record, StepRecord::cells));
+                 elements<double>(record, StepOutcome::cells));
 }
 
 void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment, View copy, const Target& target) {
   const std::int64_t n = weight.count;
-  const double* facts = elements<double>(step.record, StepRecord::cells);
+  const double* facts = elements<double>(step.record, StepOutcome::cells);
   auto *w = elements<float>(weight, n), *m = elements<float>(first_moment, n), *v = elements<float>(second_moment, n);
   const float* g = elements<float>(gradient, n);
   if (n == 0) return;

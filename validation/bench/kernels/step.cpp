@@ -31,7 +31,7 @@ class StepKernels {
       tokens.push_back(static_cast<std::int32_t>(word % static_cast<std::uint32_t>(range_.valid)));
     }
     device_.upload(tokens_, tokens.data());
-    const StepRecord record{.scale = 1};
+    const StepOutcome record{.scale = 1};
     device_.upload(record_, &record);
   }
 
@@ -114,7 +114,7 @@ class StepKernels {
   View maximum_ = random(n(), 1), sums_ = random(n(), 1), losses_ = random(n(), 1);
   View parameter_ = random(parameters_, 1), gradient_ = random(parameters_, 1), first_ = random(parameters_, 1);
   View second_ = arena_.take(DType::fp32, parameters_);
-  View record_ = arena_.take(DType::fp64, StepRecord::cells), cell_ = arena_.take(DType::fp64, 1);
+  View record_ = arena_.take(DType::fp64, StepOutcome::cells), cell_ = arena_.take(DType::fp64, 1);
   std::vector<Entry> entries_;
 };
 

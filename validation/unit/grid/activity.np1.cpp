@@ -18,7 +18,7 @@ using grid::Work;
 
 void sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-TEST(Activity, WhatisNestedIsNotCountedTwice) {
+TEST(Activity, WhatIsNestedIsNotCountedTwice) {
   Activity activity;
   const double begin = base::now();
   {

@@ -13,7 +13,7 @@ using test::view;
 using Optimizer = KernelsTest;
 TRIREME_ON_ONE_AND_TWO_THREADS(Optimizer);
 
-/// The cells of a StepRecord
+/// The cells of a StepOutcome
 std::vector<double> record_of(double scale, bool skipped = false) { return {-1, -2, scale, skipped ? 1.0 : 0.0}; }
 
 double result(const std::function<void(View)>& reduction) {
@@ -92,12 +92,12 @@ TEST_P(Optimizer, ClipFormsNormScaleAndDecision) {
   EXPECT_EQ(record, (std::vector<double>{7, 5, 1, 0})) << "0: no clipping";
   squares = {1e17, 8, 8, 8, 8};  // each 8 alone is lost behind the first, in order; the other way round they would count
   kernels->clip(0, view(squares), view(record));
-  EXPECT_EQ(record[StepRecord::norm_cell], std::sqrt(1e17));
+  EXPECT_EQ(record[StepOutcome::norm_cell], std::sqrt(1e17));
   for (const double bad : {std::nan(""), HUGE_VAL}) {
     squares = {1, bad, 1};
     kernels->clip(1, view(squares), view(record));
-    EXPECT_EQ(record[StepRecord::skipped_cell], 1) << bad;
-    EXPECT_FALSE(std::isfinite(record[StepRecord::norm_cell]));
+    EXPECT_EQ(record[StepOutcome::skipped_cell], 1) << bad;
+    EXPECT_FALSE(std::isfinite(record[StepOutcome::norm_cell]));
   }
 }
 

@@ -40,7 +40,7 @@ void save(bool host, bool snapshot) {
   std::string path = folder.path();
   world().everyone().broadcast(path);
   run::CheckpointWriter writer(state, {path, "", config.batch.global, 0}, trainer.replica().device(), trainer.grid(),
-                               trainer.layout().memory[0].bytes[5]);
+                               trainer.layout().memory[0][spec::MemoryClass::snapshot]);
   counts = {};
   writer.save(1);
   EXPECT_EQ(counts.reads > 0, !host);

@@ -39,11 +39,12 @@ threads = 1
 /// Every rank. What `backend` lacks is the CPU's.
 inline train::Trainer make_trainer(grid::World& world, const config::Config& config, train::Backend backend = {},
                                    const train::StateSource& initial = {}) {
-  train::Backend cpu = train::make_backend(config, static_cast<int>(config.run.threads));
+  const layout::Layout layout = layout::make_layout(config, world.size());
+  train::Backend cpu = train::make_backend(config, layout, static_cast<int>(config.run.threads));
   if (!backend.device) backend.device = std::move(cpu.device);
   if (!backend.kernels) backend.kernels = std::move(cpu.kernels);
-  const layout::Layout layout = layout::make_layout(config, world.size());
-  return {config, layout, train::make_grid(world, layout), std::move(backend), run::open_sources(config, world).sources, initial};
+  grid::Grid grid = train::make_grid(world, layout, backend);
+  return {config, layout, std::move(grid), std::move(backend), run::open_sources(config, world).sources, initial};
 }
 
 }  // namespace trireme::test

@@ -101,7 +101,7 @@ TEST(ForwardOnly, KeepsTheForwardPassesAndTheirMessages) {
     for (int i = 0; i < 5; ++i) EXPECT_EQ(actions[i], (schedule::Action{schedule::Act::forward, i, 0}));
   }
   ASSERT_EQ(program.messages.channels.size(), 2u);
-  for (std::size_t k = 0; k < 2; ++k) EXPECT_EQ(channels[program.links[k]], program.messages.channels[k]);
+  for (std::size_t k = 0; k < 2; ++k) EXPECT_EQ(channels[program.channels[k]], program.messages.channels[k]);
 }
 
 }  // namespace

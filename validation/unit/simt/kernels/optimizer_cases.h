@@ -48,7 +48,7 @@ inline kernels::AdamW step_with(Cells& record) {
   return step;
 }
 
-/// A StepRecord's cells: loss, norm, scale, skipped
+/// A StepOutcome's cells: loss, norm, scale, skipped
 inline Reals record_of(double scale, bool skipped = false) { return {-1, -2, scale, skipped ? 1.0 : 0.0}; }
 
 /// Elements offset .. of a buffer
