@@ -56,7 +56,8 @@ benches := $(patsubst validation/bench/%.cpp,$B/bench/%,$(wildcard validation/be
 some    = @$(if $(1),,echo "make: T=$(strip $(T)) names no $(2)" >&2; exit 2)
 say     = @printf '%-5s %s\n' $(1) $(2)
 Q       := $(if $(strip $(V)),,@)
-jobs    := -j$(shell nproc 2>/dev/null || echo 2)
+cores   := $(shell nproc 2>/dev/null || echo 2)
+jobs     = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(cores))
 
 help:  ## this text
 	@sed -n 's/^\([a-z-]*\):.*##/  make \1 \t/p' Makefile | expand -t 24
@@ -92,8 +93,9 @@ mutation-check: $B/test/simt/kernels/mutations.np1
 validate: deps  ## every reference case on several layouts, and invariants; one table; JUNIT=file writes it for CI too
 	@$(MAKE) $(jobs) --no-print-directory build $B/validate
 	@$B/validate $B/trireme "$(MPIEXEC)" $(JUNIT)
-bench: deps  ## rates of matrix products, of each kernel, of a whole step, in one run; the pipeline bubble
+bench-build: deps  ## the benchmarks
 	@$(MAKE) $(jobs) --no-print-directory $(benches)
+bench: bench-build  ## rates of matrix products, of each kernel, of a whole step, in one run; the pipeline bubble
 	$(MPIEXEC) -n 1 $B/bench/kernels threads=1
 	$(MPIEXEC) -n 1 $B/bench/step threads=1
 	for p in 2 4 8; do $(MPIEXEC) -n $$p $B/bench/bubble; done
@@ -206,6 +208,6 @@ $(copies): $B/planted/%: % $$(wildcard $(bugs)/$$*.bugs) $(bugs)/read.awk $(bugs
 	@mkdir -p $(@D)
 	$(Q)awk -v source=$< -v table=$(filter %.bugs,$^) -f $(bugs)/read.awk -f $(bugs)/plant.awk > $@.new && mv $@.new $@
 FORCE:
-.PHONY: help deps build run test test-long test-sanitize mutations mutation-check validate bench cuda-check gpu gpu-bench gpu-build toolkit lint format clean FORCE
+.PHONY: help deps build run test test-long test-sanitize mutations mutation-check validate bench bench-build cuda-check gpu gpu-bench gpu-build toolkit lint format clean FORCE
 .SECONDARY:
 -include $(shell find $B build/cuda -name '*.d' 2>/dev/null)

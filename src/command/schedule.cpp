@@ -48,7 +48,7 @@ schedule::Schedule schedule_of(const config::Parallel& parallel, const config::B
     base::refuse(
         "parallel.pipeline = {}, parallel.virtual = {} and {} microbatches: at most {} passes on all stages can be shown",
         parallel.pipeline, parallel.chunks, microbatches, most_actions);
-  return schedule::make_schedule(schedule::kind_named(parallel.schedule).value(), static_cast<int>(parallel.pipeline),
+  return schedule::make_schedule(schedule::require_kind(parallel.schedule), static_cast<int>(parallel.pipeline),
                                  static_cast<int>(parallel.chunks), static_cast<int>(microbatches));
 }
 
@@ -74,8 +74,8 @@ int schedule(int argc, char** argv) {
   bool list = false;
   CLI::App app("Shows a pipeline schedule: picture, bubble, activations alive, messages. Nothing runs.", "trireme schedule");
   app.add_option("key=value", values,
-                 "parallel.schedule (gpipe, 1f1b, interleaved), parallel.pipeline, parallel.virtual, batch.global, batch.micro; "
-                 "m = B / b, as with d = 1");
+                 "parallel.schedule (" + schedule::kind_names() +
+                     "), parallel.pipeline, parallel.virtual, batch.global, batch.micro; m = B / b, as with d = 1");
   app.add_option("--svg", svg, "draw it into this file");
   app.add_flag("--list", list, "the actions of each stage in order, too");
   const std::string help = parse(app, argc, argv);

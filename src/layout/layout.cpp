@@ -13,8 +13,8 @@ grid::Shape make_shape(const config::Config& config, int ranks) {
 /// The schedule in which `samples` of a step, or of an evaluation, go through the pipelines.
 schedule::Schedule schedule_of(const config::Config& config, std::int64_t samples, const grid::Shape& shape) {
   const std::int64_t m = samples / (config.batch.micro * shape.data);
-  const auto kind = schedule::kind_named(config.parallel.schedule);
-  return schedule::make_schedule(kind.value(), shape.pipeline, static_cast<int>(config.parallel.chunks), static_cast<int>(m));
+  const auto kind = schedule::require_kind(config.parallel.schedule);
+  return schedule::make_schedule(kind, shape.pipeline, static_cast<int>(config.parallel.chunks), static_cast<int>(m));
 }
 
 /// Makes `slots` [p][v] at least as many as the program keeps microbatches alive.

@@ -103,10 +103,9 @@ std::string end_table(const RankTable& table, const Start& start) {
       for (std::size_t k : select(columns, "seconds", std::string(grid::work_names[kind]))) passes_columns.push_back(k);
   const Spread passes = spread(values, passes_columns), pipeline = spread(values, select(columns, "wait_seconds", "pp_"));
   if (schedule.stages > 1)
-    text += fmt::format(
-        "bubble, in times of forward + backward: (p-1)/(v m) = {:.3f} by formula; mean wait for other stages {:.3f}{}\n",
-        schedule::bubble_formula(schedule), pipeline.mean / passes.mean,
-        start.shares_cores ? ", most of it waiting for a core" : "");
+    text += fmt::format("bubble, in times of forward + backward: {} = {:.3f} by formula; mean wait for other stages {:.3f}{}\n",
+                        schedule::bubble_words(schedule.kind), schedule::bubble_formula(schedule), pipeline.mean / passes.mean,
+                        start.shares_cores ? ", most of it waiting for a core" : "");
   return text + fmt::format("slowest rank in forward + backward: {} on {} ({:.3f} s; mean {:.3f} s)\n", passes.slowest,
                             start.places[passes.slowest].host, passes.most, passes.mean);
 }

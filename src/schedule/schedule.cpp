@@ -64,23 +64,35 @@ Actions interleaved(const Shape& shape, int stage) {
   return actions;
 }
 
+/// The bubble of schedules that fill and drain the pipeline once a step (section 2.2).
+double filled_once(const Shape& shape) {
+  return static_cast<double>(shape.stages - 1) / (static_cast<double>(shape.chunks) * shape.microbatches);
+}
+
 struct Form {
   std::string_view name;
   Kind kind;
   Actions (*maker)(const Shape&, int stage);
-  int min_chunks, max_chunks;  // v
-  int min_stages;              // p
+  int min_chunks, max_chunks;      // v
+  int min_stages;                  // p
+  std::string_view bubble_words;   // the formula
+  double (*bubble)(const Shape&);  // its value
 };
 
 constexpr std::array forms = {
-    Form{"gpipe", Kind::gpipe, gpipe, 1, 1, 1},
-    Form{"1f1b", Kind::one_f_one_b, one_f_one_b, 1, 1, 1},
-    Form{"interleaved", Kind::interleaved, interleaved, 2, std::numeric_limits<int>::max(), 2},
+    Form{"gpipe", Kind::gpipe, gpipe, 1, 1, 1, "(p-1)/(v m)", filled_once},
+    Form{"1f1b", Kind::one_f_one_b, one_f_one_b, 1, 1, 1, "(p-1)/(v m)", filled_once},
+    Form{"interleaved", Kind::interleaved, interleaved, 2, std::numeric_limits<int>::max(), 2, "(p-1)/(v m)", filled_once},
 };
 
-const Form& form_of(Kind kind) {
-  return *std::find_if(forms.begin(), forms.end(), [&](const Form& form) { return form.kind == kind; });
+constexpr bool in_order() {
+  for (std::size_t k = 0; k < forms.size(); ++k)
+    if (forms[k].kind != static_cast<Kind>(k)) return false;
+  return forms.size() == static_cast<std::size_t>(Kind::interleaved) + 1;
 }
+static_assert(in_order(), "every Kind has a row, in its order");
+
+const Form& form_of(Kind kind) { return forms[static_cast<std::size_t>(kind)]; }
 
 }  // namespace
 
@@ -90,12 +102,24 @@ std::optional<Kind> kind_named(std::string_view name) {
   return std::nullopt;
 }
 
+Kind require_kind(std::string_view name) {
+  const auto kind = kind_named(name);
+  if (!kind) base::refuse("parallel.schedule = \"{}\": the schedules are {}", name, kind_names());
+  return *kind;
+}
+
 std::string name_of(Kind kind) { return std::string(form_of(kind).name); }
 
 std::string kind_names() {
   std::string names;
   for (const Form& form : forms) names += (names.empty() ? "" : ", ") + std::string(form.name);
   return names;
+}
+
+std::string_view bubble_words(Kind kind) { return form_of(kind).bubble_words; }
+
+double bubble_formula(Kind kind, int stages, int chunks, int microbatches) {
+  return form_of(kind).bubble({stages, chunks, microbatches});
 }
 
 Schedule make_schedule(Kind kind, int stages, int chunks, int microbatches) {

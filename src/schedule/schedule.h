@@ -11,6 +11,7 @@
 
 namespace trireme::schedule {
 
+/// In the order of the table in schedule.cpp.
 enum class Kind { gpipe, one_f_one_b, interleaved };
 
 struct Schedule {
@@ -21,10 +22,16 @@ struct Schedule {
 
 /// The kind an input file calls `name` ("gpipe", "1f1b", "interleaved"); nothing for a name that no schedule has.
 std::optional<Kind> kind_named(std::string_view name);
+/// The same; throws base::Error (bad_input) that names parallel.schedule and the names there are.
+Kind require_kind(std::string_view name);
 std::string name_of(Kind kind);
 
 /// All names, in the order of the table, separated by ", ": for messages.
 std::string kind_names();
+
+/// The bubble by formula for equal stages, as a share of the work, in words: "(p-1)/(v m)" (section 2.2).
+std::string_view bubble_words(Kind kind);
+double bubble_formula(Kind kind, int stages, int chunks, int microbatches);
 
 /// The number of a stage's chunk among the p v chunks of the model, first layers first.
 constexpr int model_chunk(int stages, int stage, int chunk) { return chunk * stages + stage; }

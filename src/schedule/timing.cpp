@@ -91,7 +91,7 @@ double bubble(const Timing& timing) {
 }
 
 double bubble_formula(const Schedule& schedule) {
-  return static_cast<double>(schedule.stages - 1) / (static_cast<double>(schedule.chunks) * schedule.microbatches);
+  return bubble_formula(schedule.kind, schedule.stages, schedule.chunks, schedule.microbatches);
 }
 
 std::vector<int> peak_activations(const Schedule& schedule) {

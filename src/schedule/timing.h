@@ -33,7 +33,7 @@ Timing simulate(const Schedule& schedule, const Costs& costs = {});
 /// actions, in the mean over the stages.
 double bubble(const Timing& timing);
 
-/// The same by formula, for equal stages: (p - 1) / (v m) (section 2.2).
+/// The same by formula, for equal stages.
 double bubble_formula(const Schedule& schedule);
 
 /// Per stage: the most activations alive at once, each of one microbatch and one chunk, from forward to backward.

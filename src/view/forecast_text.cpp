@@ -86,8 +86,8 @@ std::string forecast_text(const Forecast& forecast) {
   text += memory_text(forecast);
   text += flops_line(forecast.config);
   text += run_text(forecast);
-  text += fmt::format("bubble by formula: (p-1)/(v m) = {:.4f} of the time of forward + backward (equal stages, m >= p)\n",
-                      bubble_formula(forecast.layout.training.schedule));
+  text += fmt::format("bubble by formula: {} = {:.4f} of the time of forward + backward (equal stages, m >= p)\n",
+                      bubble_words(forecast.layout.training.schedule.kind), bubble_formula(forecast.layout.training.schedule));
   text += fmt::format("checkpoint: {} = {} bytes (parameters and two moments, fp32)\n",
                       base::bytes_text(static_cast<double>(checkpoint)), checkpoint);
   return text + traffic_text(forecast);

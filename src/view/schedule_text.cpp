@@ -78,8 +78,8 @@ std::string schedule_report(const Schedule& schedule, const schedule::Messages& 
               ? picture(schedule, timing)
               : fmt::format("(a picture of {} columns, too wide: --svg FILE draws it)\n", timing.seconds);
   if (list) text += listing(schedule);
-  text += fmt::format("bubble            {:.4f} of the work simulated, {:.4f} by the formula (p-1)/(v m)\n", bubble(timing),
-                      bubble_formula(schedule));
+  text += fmt::format("bubble            {:.4f} of the work simulated, {:.4f} by the formula {}\n", bubble(timing),
+                      bubble_formula(schedule), bubble_words(schedule.kind));
   text += fmt::format("peak activations  {} by stage, each of one microbatch and chunk\n",
                       fmt::join(peak_activations(schedule), " "));
   text += fmt::format("messages          {} a step on {} channels\n", count_sends(messages), messages.channels.size());

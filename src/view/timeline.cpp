@@ -183,8 +183,8 @@ Tint tint_of(schedule::Act act) {
 
 Timeline timeline(const schedule::Schedule& schedule, const schedule::Timing& timing, const std::string& unit) {
   Timeline result{
-      fmt::format("{}: p = {} stages, v = {}, m = {} microbatches; bubble (p-1)/(v m) = {:.4f}", name_of(schedule.kind),
-                  schedule.stages, schedule.chunks, schedule.microbatches, bubble_formula(schedule)),
+      fmt::format("{}: p = {} stages, v = {}, m = {} microbatches; bubble {} = {:.4f}", name_of(schedule.kind), schedule.stages,
+                  schedule.chunks, schedule.microbatches, bubble_words(schedule.kind), bubble_formula(schedule)),
       unit,
       {}};
   for (int stage = 0; stage < schedule.stages; ++stage) {

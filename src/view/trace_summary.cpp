@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "schedule/schedule.h"
 #include "view/trace_kinds.h"
 
 namespace trireme::view {
@@ -103,6 +104,10 @@ std::string clock_line(const Trace& trace) {
          (missed > 0 ? fmt::format("warning: {} events are missing: there was no room for them\n", missed) : "");
 }
 
+schedule::Kind kind_of(const store::TraceHeader& header) {
+  return schedule::kind_named(header.schedule).value_or(schedule::Kind::one_f_one_b);
+}
+
 }  // namespace
 
 double measured_bubble(const Trace& trace) {
@@ -118,7 +123,8 @@ double measured_bubble(const Trace& trace) {
 }
 
 double bubble_by_formula(const store::TraceHeader& header) {
-  return (header.shape.pipeline - 1) / static_cast<double>(header.chunks * header.microbatches);
+  return schedule::bubble_formula(kind_of(header), header.shape.pipeline, static_cast<int>(header.chunks),
+                                  static_cast<int>(header.microbatches));
 }
 
 std::string layout_line(const Trace& trace) {
@@ -153,8 +159,8 @@ std::string trace_summary(const Trace& trace) {
   text += row("idle", column([&](const RankTimes& times) { return length - times.covered; })) + "\n";
   text += fmt::format(
       "bubble, in times of forward + backward: {:.4f} measured (first pass to last on any rank, beyond the mean work, "
-      "waits for tensor ranks counted as work), {:.4f} by formula (p-1)/(v m)\n",
-      measured_bubble(trace), bubble_by_formula(trace));
+      "waits for tensor ranks counted as work), {:.4f} by formula {}\n",
+      measured_bubble(trace), bubble_by_formula(trace), schedule::bubble_words(kind_of(trace)));
   text += exposed_line(ranks, length);
   const double flops = mean(column([](const RankTimes& times) { return times.pass_flops; }));
   if (flops > 0)

@@ -12,7 +12,7 @@ namespace trireme::view {
 /// pass's time; gradients' sums and the update come after the last pass. 0 without passes.
 double measured_bubble(const store::Trace& trace);
 
-/// (p - 1) / (v m)
+/// That of the schedule's formula; (p - 1) / (v m) for a schedule that this version does not know.
 double bubble_by_formula(const store::TraceHeader& header);
 
 /// "p = 2, t = 2, d = 1, v = 1, m = 4, 1f1b; bubble ... measured, ... by formula"

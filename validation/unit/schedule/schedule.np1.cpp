@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "config/keys.h"
 #include "schedule/messages.h"
 #include "schedule/proofs.h"
 #include "schedule/timing.h"
@@ -57,6 +58,20 @@ TEST(Schedules, NamesAreThoseOfTheInputFile) {
   EXPECT_EQ(kind_named("1f1b"), Kind::one_f_one_b);
   EXPECT_EQ(kind_named("1F1B"), std::nullopt);
   EXPECT_EQ(kind_names(), "gpipe, 1f1b, interleaved");
+}
+
+TEST(Schedule, EveryWordThatTheKeyAllowsNamesASchedule) {
+  for (const std::string& word : config::find_key("parallel.schedule")->built) EXPECT_TRUE(kind_named(word)) << word;
+}
+
+TEST(Schedule, ANameThatNoScheduleHasIsRefused) {
+  try {
+    require_kind("1b1f");
+    FAIL() << "not refused";
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.status(), base::Exit::bad_input);
+    EXPECT_STREQ(error.what(), "parallel.schedule = \"1b1f\": the schedules are gpipe, 1f1b, interleaved");
+  }
 }
 
 TEST(Schedules, RefuseWhatTheyCannotRun) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "validation/unit/support/mpi_main.h"
 #include "validation/unit/support/small_run.h"
@@ -12,6 +13,7 @@ namespace trireme::test {
 inline int formula(const std::string& schedule, int p, int v, int m, int r) {
   if (schedule == "gpipe") return m;
   if (schedule == "1f1b") return std::min(p - r, m);
+  if (schedule != "interleaved") throw std::logic_error("no formula for " + schedule);
   const int group = m < p ? m : p + m % p;
   return std::min(m * v, (v - 1) * group + 2 * (p - r - 1) + 1);
 }
