@@ -5,6 +5,7 @@
 #include <malloc.h>
 #endif
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -15,10 +16,12 @@ namespace trireme::run {
 
 double measure_peak_flops(kernels::Kernels& kernels, kernels::Device& device) {
   constexpr std::int64_t n = 512;
-  kernels::Arena arena(device, "measurement", 3 * n * n * 4);
+  kernels::Arena arena(device, "measurement", 3 * n * n * bytes_of(kernels::DType::fp32));
+  std::vector<float> host(n * n);
   const auto matrix = [&](float value) {
     const kernels::View view = arena.take(kernels::DType::fp32, n * n);
-    device.upload(view, std::vector<float>(n * n, value).data());
+    std::fill(host.begin(), host.end(), value);
+    device.upload(view, host.data());
     return view;
   };
   const kernels::View x = matrix(1), weight = matrix(0.5f), y = matrix(0);
@@ -54,6 +57,12 @@ std::int64_t private_memory() { return kib_of("/proc/self/status", "RssAnon:"); 
 void return_free_memory() {
 #ifdef __GLIBC__
   malloc_trim(0);
+#endif
+}
+
+void return_large_blocks() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);  // what it begins with; set, it stays
 #endif
 }
 

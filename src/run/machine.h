@@ -20,6 +20,10 @@ std::int64_t private_memory();
 /// moment, so that a run stays at what was predicted. Where the C library cannot, nothing.
 void return_free_memory();
 
+/// From here on the allocator gives back a large block at once when it is freed. By itself the C library learns from the first
+/// one to keep blocks of its size, megabytes of them. Where it cannot be told, nothing.
+void return_large_blocks();
+
 /// The largest resident memory of this process so far, bytes; mapped files count.
 std::int64_t peak_resident_memory();
 

@@ -64,6 +64,7 @@ std::unique_ptr<grid::Watchdog> start_watchdog(grid::World& world, const config:
 base::Exit run_training(grid::World& world, const config::Resolved& resolved, const std::string& banner, const Signals& signals,
                         bool weights_only) {
   const double begin = base::now();
+  return_large_blocks();
   if (stops_at_start(world, resolved.config.run.directory)) return base::Exit::done;
   Start start = check_start(world, resolved, weights_only);
   const auto folder = open_folder(world, resolved, start, banner);
