@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The sizes and shapes that keep the code readable. Prints each fault, a line each, and nothing else; status 1 when there is one.
 
-Functions have at most 60 lines and 8 parameters, files 350 lines, lines of a README 160 characters. Every header begins with a comment.
+Functions have at most 60 lines and 8 parameters, files 350 lines, lines of a README 160 characters (tables and code aside). Every header begins with a comment.
 A file has one unnamed namespace at most. Nothing is returned through a comma. Private and protected members end in "_", and they alone do.
 """
 import os

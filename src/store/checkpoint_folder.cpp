@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/file.h"
-#include "store/master.h"
+#include "store/master_file.h"
 
 namespace trireme::store {
 namespace {

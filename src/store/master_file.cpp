@@ -1,4 +1,4 @@
-#include "store/master.h"
+#include "store/master_file.h"
 
 #include <map>
 
