@@ -8,6 +8,7 @@
 #include "grid/mpi_check.h"
 #include "grid/pieces.h"
 #include "grid/reduction.h"
+#include "grid/shape.h"
 
 namespace trireme::grid {
 namespace {
@@ -229,7 +230,7 @@ void MpiCommunicator::retire() {
 
 /// Elements of a piece exchanged at once, so that what the other members send fits the scratch.
 std::int64_t MpiCommunicator::round_elements(const View& whole) const {
-  const std::int64_t limit = scratch_limit / ((size() - 1) * kernels::bytes_of(whole.type));
+  const std::int64_t limit = exchange_scratch_limit / ((size() - 1) * kernels::bytes_of(whole.type));
   return std::max<std::int64_t>(1, std::min(limit, piece_of(whole.count, size(), 0).count));
 }
 

@@ -1,6 +1,6 @@
 // Communicator over host memory, by MPI. Calls queue up, and the head of the queue is in flight; the others wait for it, as on a
 // stream. Reductions exchange pieces and add them in rank order, so that results depend neither on the message's size nor on the
-// library. Scratch grows at first use to at most `scratch_limit`; longer reductions run in several rounds.
+// library. Scratch grows at first use to at most exchange_scratch_limit; longer reductions run in several rounds.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,6 @@
 #include "grid/activity.h"
 #include "grid/communicator.h"
 #include "grid/progress.h"
-#include "grid/shape.h"
 
 namespace trireme::grid {
 
@@ -36,7 +35,6 @@ class MpiCommunicator final : public Communicator, private Pollable {
   bool done(Ticket ticket) override;
 
   std::int64_t scratch_bytes() const { return static_cast<std::int64_t>(scratch_.size()); }
-  static constexpr std::int64_t scratch_limit = exchange_scratch_limit;    // bytes
   static constexpr std::size_t usual_calls = 64;                           // in flight at most, before a queue grows
   static constexpr std::int64_t transfer_limit = std::int64_t{256} << 20;  // bytes of one MPI message
 

@@ -26,7 +26,7 @@ Loop::Loop(const config::Resolved& resolved, const Start& start, train::Trainer&
       first_step_(start.origin.step),
       requests_(world_, signals, config_.run.directory, config_.run.time_limit),
       recorder_(world_, config_, start, machine, folder),
-      saves_(resolved, start, trainer, requests_, folder),
+      saves_(resolved, start, trainer, requests_, recorder_),
       tracer_(world_, config_, trainer.layout(), config::write_config(resolved), config_.run.directory,
               trainer.replica().device()) {}
 

@@ -20,11 +20,12 @@ CheckpointPlan plan(const config::Resolved& resolved, const Start& start) {
 
 }  // namespace
 
-Saves::Saves(const config::Resolved& resolved, const Start& start, train::Trainer& trainer, Requests& requests, RunFolder* folder)
+Saves::Saves(const config::Resolved& resolved, const Start& start, train::Trainer& trainer, Requests& requests,
+             const Recorder& recorder)
     : config_(resolved.config),
       world_(trainer.grid().world()),
       requests_(requests),
-      folder_(folder),
+      recorder_(recorder),
       writer_(trainer.state(), plan(resolved, start), trainer.replica().device(), trainer.grid(),
               trainer.layout().memory[trainer.grid().at().pipeline][spec::MemoryClass::snapshot]) {
   if (start.resumes && start.origin.moments) writer_.set_saved_step(start.origin.step);
@@ -40,7 +41,7 @@ void Saves::attempt(const std::function<void()>& work) {
   try {
     work();
   } catch (const grid::Agreed& failed) {
-    print(fmt::format("warning: {}; the run goes on\n", world_.said(failed)));
+    recorder_.print(fmt::format("warning: {}; the run goes on\n", world_.said(failed)));
   }
 }
 
@@ -69,12 +70,8 @@ void Saves::last(std::int64_t step) {
 
 void Saves::announce() {
   requests_.expect_save(writer_.seconds());
-  print(fmt::format("saved step {} in {:.1f} s: {}/{}\n", writer_.saved_step(), writer_.seconds(),
-                    checkpoints_of(config_.run.directory), store::step_folder_name(writer_.saved_step())));
-}
-
-void Saves::print(const std::string& text) const {
-  if (folder_) folder_->print(text);
+  recorder_.print(fmt::format("saved step {} in {:.1f} s: {}/{}\n", writer_.saved_step(), writer_.seconds(),
+                              checkpoints_of(config_.run.directory), store::step_folder_name(writer_.saved_step())));
 }
 
 }  // namespace trireme::run

@@ -6,19 +6,20 @@
 
 #include "config/reader.h"
 #include "run/checkpoint_writer.h"
-#include "run/folder.h"
+#include "run/recorder.h"
 #include "run/requests.h"
 #include "run/start.h"
 #include "train/trainer.h"
 
 namespace trireme::run {
 
-/// Every rank calls every member but `busy` and `due`, in the same order; `folder` on rank 0 only. A save in mid-run that fails
+/// Every rank calls every member but `busy` and `due`, in the same order. A save in mid-run that fails
 /// is reported and the run goes on: the next one tries again, and the last one decides how the run ends.
 class Saves {
  public:
-  /// `requests` learns how long saves take.
-  Saves(const config::Resolved& resolved, const Start& start, train::Trainer& trainer, Requests& requests, RunFolder* folder);
+  /// `requests` learns how long saves take, `recorder` prints.
+  Saves(const config::Resolved& resolved, const Start& start, train::Trainer& trainer, Requests& requests,
+        const Recorder& recorder);
 
   /// Whether `step` of the run asks for a save by checkpoint.every; the end saves by itself.
   bool due(std::int64_t step) const;
@@ -37,12 +38,11 @@ class Saves {
  private:
   void attempt(const std::function<void()>& work);
   void announce();
-  void print(const std::string& text) const;
 
   const config::Config& config_;
   grid::World& world_;
   Requests& requests_;
-  RunFolder* folder_;
+  const Recorder& recorder_;
   CheckpointWriter writer_;
 };
 

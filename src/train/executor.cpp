@@ -46,7 +46,9 @@ Traffic traffic_of(Payload payload) { return payload == Payload::activation ? Tr
 }  // namespace
 
 PipelineExecutor::PipelineExecutor(const config::Config& config, const layout::Layout& layout, Replica& replica)
-    : replica_(replica), activity_(replica.grid().world().activity()) {
+    : replica_(replica),
+      activity_(replica.grid().world().activity()),
+      uploaded_at_once_(uploaded_at_once(layout, replica.device())) {
   for (std::size_t k = 0; k < layout.channels.size(); ++k) {
     const auto& [sender, receiver, payload] = layout.channels[k];
     const int stage = replica.grid().at().pipeline;
@@ -58,7 +60,7 @@ PipelineExecutor::PipelineExecutor(const config::Config& config, const layout::L
   for (int c = 0; c < stage.chunk_count(); ++c) {
     slots_.emplace_back(stage.slot_count(c));
     if (!tokens_ && reads_tokens(stage.chunk(c)))
-      tokens_.emplace(replica.device(), uploaded_at_once(layout, replica.device()) * 2 * tokens * bytes_of(base::DType::int32));
+      tokens_.emplace(replica.device(), uploaded_at_once_ * 2 * tokens * bytes_of(base::DType::int32));
   }
 }
 
@@ -118,8 +120,7 @@ void PipelineExecutor::post(const Run& run, const Transfer& transfer) {
 void PipelineExecutor::load_tokens(const Run& run, const Action& action, const model::Slot& slot) {
   const grid::Activity::Scope scope(activity_, Work::data, subject(action));
   const std::int64_t count = slot.tokens.count;
-  std::int32_t* inputs =
-      static_cast<std::int32_t*>(tokens_->data()) + (replica_.device().is_host() ? 0 : action.microbatch * 2 * count);
+  std::int32_t* inputs = static_cast<std::int32_t*>(tokens_->data()) + action.microbatch % uploaded_at_once_ * 2 * count;
   run.batches.load(run.step, action.microbatch, inputs, inputs + count);
   replica_.device().upload_later(slot.tokens, inputs);
   replica_.device().upload_later(slot.targets, inputs + count);

@@ -72,7 +72,8 @@ class PipelineExecutor {
   grid::Activity& activity_;
   std::vector<std::optional<Link>> links_;       // [layout.channels]; nothing where this stage is no end
   std::vector<std::vector<SlotState>> slots_;    // [v][slots]
-  std::optional<kernels::PinnedMemory> tokens_;  // int32 [microbatches that are uploaded at once, 2, s b]: inputs, targets
+  int uploaded_at_once_;                         // microbatches whose tokens may be on their way to the device
+  std::optional<kernels::PinnedMemory> tokens_;  // int32 [uploaded_at_once_, 2, s b]: inputs, targets
   int alive_ = 0, peak_alive_ = 0;
 };
 

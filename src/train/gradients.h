@@ -22,7 +22,7 @@ class GradientReducer {
   /// The gradients of `layer` are complete on this rank (-1: embedding, l: final norm). Starts its all-reduce. Every data rank
   /// calls it, in the same order.
   void layer_done(int layer);
-  /// Finishes the tied embedding and waits for all buckets. Every rank calls it once a step, after its last backward pass.
+  /// Finishes the tied embedding; later device work waits for all buckets. Every rank, once a step, after its last backward pass.
   void finish();
 
  private:
