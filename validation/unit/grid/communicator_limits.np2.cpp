@@ -9,13 +9,13 @@
 
 static std::atomic<std::int64_t> allocations = 0;
 
-// Counts every C++ allocation of this program; the MPI library's own are in C.
-void* operator new(std::size_t size) {
+// Counts every C++ allocation of this program; the MPI library's own are in C. Not inlined: GCC would warn of a free() of what
+// came from new.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   ++allocations;
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
-// Not inlined: GCC would warn, under the sanitizers, of a free() of what came from new.
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
