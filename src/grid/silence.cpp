@@ -38,12 +38,18 @@ bool share_group(int kind, const Shape& shape, int a, int b) {
   }
 }
 
-/// Whether `waiter` waits, and what it waits for cannot happen without `other`.
-bool waits_for(const Seen& waiter, const Seen& other, const Shape& shape) {
+/// Whether `waiter` waits for something that needs `other`, there or not.
+bool needs(const Seen& waiter, const Seen& other, const Shape& shape) {
   if (waiter.rank == other.rank || waiter.left || !waits(waiter)) return false;
   if (waiter.subject.peer >= 0) return waiter.subject.peer == other.rank;
-  const bool takes_part = waits(other) && other.kind == waiter.kind && other.subject.peer < 0;
-  return share_group(waiter.kind, shape, waiter.rank, other.rank) && !takes_part;
+  return share_group(waiter.kind, shape, waiter.rank, other.rank);
+}
+
+/// Whether `waiter` waits, and what it waits for cannot happen before `other`, which runs, comes to it.
+bool waits_for(const Seen& waiter, const Seen& other, const Shape& shape) {
+  const bool collective = waiter.subject.peer < 0;
+  const bool takes_part = collective && waits(other) && other.kind == waiter.kind && other.subject.peer < 0;
+  return needs(waiter, other, shape) && !takes_part;
 }
 
 /// From each rank to the first that it waits for, until one comes again or waits for nobody that is missing.
@@ -81,13 +87,15 @@ std::string doing_text(const Seen& seen) {
   return text;
 }
 
-/// "rank 1 waits for it in pp_gradient, for 30 s", for the first of those that wait.
-std::string owed_text(const Seen& culprit, const std::vector<Seen>& all, const Shape& shape) {
+/// "rank 1 waits for it in pp_gradient, for 30 s", for the first of those that wait. Where the culprit has stopped, its part in
+/// what it has come to stays undone as well.
+std::string owed_text(const Seen& culprit, Fault fault, const std::vector<Seen>& all, const Shape& shape) {
+  const auto owes = fault == Fault::stopped ? needs : waits_for;
   std::string text;
   std::size_t named = 0, waiting = 0, indirectly = 0;
   for (const Seen& seen : all) {
     if (seen.left || !waits(seen) || seen.rank == culprit.rank) continue;
-    if (!waits_for(seen, culprit, shape)) {
+    if (!owes(seen, culprit, shape)) {
       ++indirectly;
     } else if (++waiting; named < most_named) {
       ++named;
@@ -145,7 +153,7 @@ std::string describe(const Verdict& verdict, const std::vector<Seen>& all, const
                      const Shape& shape) {
   const Seen& first = *find(all, verdict.ranks.front());
   std::string text = fmt::format("{} {}: {}", name_of(first.rank, names, shape), fault_text(verdict, first), doing_text(first));
-  if (verdict.fault != Fault::circle) text += owed_text(first, all, shape);
+  if (verdict.fault != Fault::circle) text += owed_text(first, verdict.fault, all, shape);
   for (std::size_t k = 1; k < verdict.ranks.size(); ++k) {
     const Seen& other = *find(all, verdict.ranks[k]);
     text += k < most_named ? fmt::format("; {} {}: {}", verdict.fault == Fault::circle ? "then" : "also",

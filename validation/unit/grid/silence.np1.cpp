@@ -103,9 +103,24 @@ TEST(Silence, AStoppedRankIsNamedEvenIfItWasWaiting) {
   for (int r : {1, 2, 3, 7}) all[static_cast<std::size_t>(r)] = waiting(r, Traffic::pp_activation, 31, 6);
   expect(all, Fault::stopped, {4});
   const std::string text = words(all);
-  expect_words(text, {"rank 4 on nid1", "does not run (stopped, swapped out or dead) for 32 s",
-                      "rank 0 waits for it in pp_gradient", "rank 6 waits for it in dp_all_reduce", "5 more wait for others"});
+  expect_words(text,
+               {"rank 4 on nid1", "does not run (stopped, swapped out or dead) for 32 s", "rank 0 waits for it in pp_gradient",
+                "rank 5 waits for it in tp_all_reduce", "rank 6 waits for it in dp_all_reduce", "4 more wait for others"});
   EXPECT_EQ(text.find("rank 7 waits"), std::string::npos) << text;
+}
+
+TEST(Silence, AStoppedRankIsWaitedForInTheCollectiveItHasComeTo) {
+  auto all = all_wait(31);
+  all[5].unheard = 31;
+  expect(all, Fault::stopped, {5});
+  expect_words(words(all), {"waiting for control", "rank 0 waits for it in control", "3 more wait for it"});
+  all = all_wait(31);
+  all[4] = waiting(4, Traffic::tied_embedding, 31);
+  all[4].unheard = 31;
+  all[0] = waiting(0, Traffic::tied_embedding, 31);
+  all[1] = waiting(1, Traffic::tied_embedding, 31);
+  expect_words(words(all), {"rank 0 waits for it in tied_embedding", "rank 2 waits for it in control"});
+  EXPECT_EQ(words(all).find("rank 1 waits for it"), std::string::npos);
 }
 
 TEST(Silence, AStoppedRankComesBeforeAStuckOne) {
