@@ -33,6 +33,8 @@ std::string parse(CLI::App& app, int argc, char** argv) {
     return {};
   } catch (const CLI::CallForHelp&) {
     return app.help();
+  } catch (const CLI::CallForVersion& text) {  // a flag that prints a text of its own
+    return text.what();
   } catch (const CLI::ParseError& error) {
     base::refuse("error: {0}: {1}; {0} --help lists what it takes", app.get_name(), error.what());
   }

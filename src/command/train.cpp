@@ -7,7 +7,7 @@
 #include "command/commands.h"
 #include "command/version.h"
 #include "config/check.h"
-#include "config/write.h"
+#include "config/describe.h"
 #include "grid/world.h"
 #include "run/run.h"
 
@@ -23,11 +23,12 @@ struct Arguments {
 
 Arguments read_arguments(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("Trains a model. Runs under mpiexec or srun, one process a rank; d = ranks / (t p).", "trireme train");
+  CLI::App app("Trains a model. It runs under mpiexec or srun, one process for each rank; d = ranks / (t p).", "trireme train");
   app.add_option("INPUT", arguments.input, "the input file (TOML)")->required();
   app.add_option("key=value", arguments.overrides, "values that override the file's, e.g. run.steps=20");
   app.add_flag("--weights-only", arguments.weights_only,
                "go on from a checkpoint's parameters and step, with optimizer moments of zero");
+  app.set_version_flag("--help-markdown", config::keys_markdown(), "print the keys of the input file as Markdown");
   app.footer("Keys of the input file and of the command line:\n\n" + config::keys_text());
   arguments.help = parse(app, argc, argv);
   if (arguments.help.empty() && (arguments.input.empty() || arguments.input.find('=') != std::string::npos))

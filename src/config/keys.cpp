@@ -35,137 +35,163 @@ constexpr Range below_one = {.low = 0, .high = 1, .without_high = true};
 
 void model_keys(std::vector<Key>& keys) {
   const auto key = in_section(keys, "model", &Config::model);
-  key("layers", &Model::layers, "transformer blocks, l", {.range = {1, 100000}, .required = true, .fixed = true});
-  key("hidden", &Model::hidden, "width of the residual stream, h", {.range = dimension, .required = true, .fixed = true});
-  key("heads", &Model::heads, "attention heads, a; divides hidden", {.range = dimension, .required = true, .fixed = true});
-  key("sequence", &Model::sequence, "length of a sample, s",
-      {.unit = "tokens", .range = dimension, .required = true, .fixed = true});
-  key("vocabulary", &Model::vocabulary, "different tokens, V; padded in memory only",
+  key("layers", &Model::layers, "The number of transformer blocks (l).", {.range = {1, 100000}, .required = true, .fixed = true});
+  key("hidden", &Model::hidden, "The width of the residual stream (h).", {.range = dimension, .required = true, .fixed = true});
+  key("heads", &Model::heads, "The number of attention heads (a). It must divide hidden.",
       {.range = dimension, .required = true, .fixed = true});
-  key("dropout", &Model::dropout, "probability of dropping an activation", {.range = below_one});
+  key("sequence", &Model::sequence, "The length of a sample (s).",
+      {.unit = "tokens", .range = dimension, .required = true, .fixed = true});
+  key("vocabulary", &Model::vocabulary,
+      "The number of different tokens (V). It need not be divisible by t: it is padded in memory only.",
+      {.range = dimension, .required = true, .fixed = true});
+  key("dropout", &Model::dropout, "The probability with which dropout sets an activation to 0.", {.range = below_one});
   key("initial", &Model::initial,
-      "the weights to start from: a .safetensors file, its .index.json, or the folder of a checkpoint; empty: random");
+      "The weights to start from: a .safetensors file, its .index.json, or the folder of a checkpoint. Empty: random weights.");
 }
 
 void parallel_keys(std::vector<Key>& keys) {
   const auto key = in_section(keys, "parallel", &Config::parallel);
-  key("tensor", &Parallel::tensor, "ranks that share each layer, t", {.unit = "ranks", .range = positive});
-  key("pipeline", &Parallel::pipeline, "pipeline stages, p", {.unit = "ranks", .range = positive});
-  key("virtual", &Parallel::chunks, "model chunks a stage, v", {.range = positive});
-  key("schedule", &Parallel::schedule, "order of forward and backward passes",
+  key("tensor", &Parallel::tensor, "The number of ranks that share each layer (t). It must divide heads.",
+      {.unit = "ranks", .range = positive});
+  key("pipeline", &Parallel::pipeline,
+      "The number of pipeline stages (p). The ranks that are left share the batch: d = ranks / (t p).",
+      {.unit = "ranks", .range = positive});
+  key("virtual", &Parallel::chunks, "The number of model chunks on each stage (v). More than 1 needs the interleaved schedule.",
+      {.range = positive});
+  key("schedule", &Parallel::schedule, "The order of the forward and backward passes.",
       {.words = {"1f1b", "gpipe", "interleaved", "zero-bubble", "2bw"},
        .built = {"1f1b", "gpipe", "interleaved"},
        .feature = "this schedule"});
-  key("stages", &Parallel::stages, "layers of each of the p v chunks; empty: balanced", {.unit = "layers", .range = natural});
-  key("sequence_parallel", &Parallel::sequence_parallel, "split layer norm, dropout and residual over the tensor ranks",
+  key("stages", &Parallel::stages,
+      "How many layers each of the p v chunks gets, in the order of the model. Empty: balanced by cost.",
+      {.unit = "layers", .range = natural});
+  key("sequence_parallel", &Parallel::sequence_parallel,
+      "Whether the tensor ranks split layer norm, dropout and residuals among them.",
       {.built = {"false"}, .feature = "sequence parallelism"});
-  key("scatter_gather", &Parallel::scatter_gather, "send each activation once between stages, in t pieces",
+  key("scatter_gather", &Parallel::scatter_gather, "Whether an activation is sent once between two stages, in t pieces.",
       {.built = {"false"}, .feature = "the scatter/gather exchange"});
-  key("recompute", &Parallel::recompute, "activations recomputed in the backward pass; a number k: of every k-th layer",
+  key("recompute", &Parallel::recompute,
+      "Which activations are recomputed in the backward pass. A number k: those of every k-th layer.",
       {.range = positive,
        .words = {"none", "selective", "full"},
        .or_number = true,
        .built = {"none"},
        .feature = "recomputation"});
-  key("zero", &Parallel::zero, "ZeRO stage: what the data ranks split", {.range = {0, 3}, .built = {"0"}, .feature = "ZeRO"});
+  key("zero", &Parallel::zero, "The ZeRO stage: what the data ranks split among them.",
+      {.range = {0, 3}, .built = {"0"}, .feature = "ZeRO"});
 }
 
 void batch_keys(std::vector<Key>& keys) {
   const auto key = in_section(keys, "batch", &Config::batch);
-  key("global", &Batch::global, "samples a step over all ranks, B = b m d",
+  key("global", &Batch::global, "The number of samples in a step, over all ranks (B). B = b m d, with m microbatches.",
       {.unit = "samples", .range = dimension, .required = true, .fixed = true});
-  key("micro", &Batch::micro, "samples a microbatch, b", {.unit = "samples", .range = dimension});
-  key("ramp_start", &Batch::ramp_start, "first global batch of a ramp-up; 0: off",
+  key("micro", &Batch::micro, "The number of samples in a microbatch (b).", {.unit = "samples", .range = dimension});
+  key("ramp_start", &Batch::ramp_start, "The first global batch of a ramp-up. 0: no ramp-up.",
       {.unit = "samples", .range = natural, .built = {"0"}, .feature = "the ramp-up of the batch"});
-  key("ramp_increment", &Batch::ramp_increment, "growth of the global batch in a ramp-up; 0: off",
+  key("ramp_increment", &Batch::ramp_increment, "By how much the global batch grows at a time in a ramp-up. 0: no ramp-up.",
       {.unit = "samples", .range = natural, .built = {"0"}, .feature = "the ramp-up of the batch"});
-  key("ramp_samples", &Batch::ramp_samples, "samples over which the batch grows; 0: off",
+  key("ramp_samples", &Batch::ramp_samples, "The number of samples over which the global batch grows. 0: no ramp-up.",
       {.unit = "samples", .range = not_negative, .built = {"0"}, .feature = "the ramp-up of the batch"});
 }
 
 void precision_keys(std::vector<Key>& keys) {
   const std::string scaling = "loss scaling";
   const auto key = in_section(keys, "precision", &Config::precision);
-  key("compute", &Precision::compute, "type of activations and products",
+  key("compute", &Precision::compute, "The number type of activations and matrix products.",
       {.words = {"fp32", "bf16", "fp16"}, .built = {"fp32"}, .feature = "mixed precision"});
-  key("loss_scale", &Precision::loss_scale, "factor on the loss in fp16; 0: dynamic",
+  key("loss_scale", &Precision::loss_scale, "The factor on the loss in fp16. 0: it is found while training.",
       {.range = not_negative, .built = {"0"}, .feature = scaling});
-  key("initial_scale", &Precision::initial_scale, "first dynamic loss scale",
+  key("initial_scale", &Precision::initial_scale, "The first factor on the loss, where it is found while training.",
       {.range = above_zero, .built = {"65536"}, .feature = scaling});
-  key("growth_interval", &Precision::growth_interval, "finite steps before the scale doubles",
+  key("growth_interval", &Precision::growth_interval, "The number of finite steps after which the factor on the loss doubles.",
       {.unit = "steps", .range = positive, .built = {"1000"}, .feature = scaling});
-  key("hysteresis", &Precision::hysteresis, "overflows before the scale halves",
+  key("hysteresis", &Precision::hysteresis, "The number of overflows after which the factor on the loss halves.",
       {.unit = "steps", .range = positive, .built = {"2"}, .feature = scaling});
-  key("minimum_scale", &Precision::minimum_scale, "smallest dynamic loss scale",
+  key("minimum_scale", &Precision::minimum_scale, "The smallest factor on the loss.",
       {.range = above_zero, .built = {"1"}, .feature = scaling});
-  key("maximum_skips", &Precision::maximum_skips, "skipped steps in a row before the run stops",
+  key("maximum_skips", &Precision::maximum_skips, "The number of skipped steps in a row after which the run stops.",
       {.unit = "steps", .range = positive, .built = {"20"}, .feature = scaling});
 }
 
 void optimizer_keys(std::vector<Key>& keys) {
   const auto key = in_section(keys, "optimizer", &Config::optimizer);
-  key("learning_rate", &Optimizer::learning_rate, "highest learning rate, after the warm-up",
+  key("learning_rate", &Optimizer::learning_rate, "The highest learning rate, which the warm-up leads to.",
       {.range = not_negative, .required = true});
-  key("min_learning_rate", &Optimizer::min_learning_rate, "learning rate from decay_steps on", {.range = not_negative});
-  key("warmup_steps", &Optimizer::warmup_steps, "linear warm-up, W", {.unit = "steps", .range = natural});
-  key("decay_steps", &Optimizer::decay_steps, "step at which the cosine decay ends, D; 0: constant rate",
+  key("min_learning_rate", &Optimizer::min_learning_rate, "The learning rate from decay_steps on.", {.range = not_negative});
+  key("warmup_steps", &Optimizer::warmup_steps,
+      "The number of steps in which the learning rate rises to its highest value, linearly (W).",
       {.unit = "steps", .range = natural});
-  key("weight_decay", &Optimizer::weight_decay, "decoupled decay of matrices and embeddings", {.range = not_negative});
-  key("beta1", &Optimizer::beta1, "decay of the first moment", {.range = below_one});
-  key("beta2", &Optimizer::beta2, "decay of the second moment", {.range = below_one});
-  key("epsilon", &Optimizer::epsilon, "added to the root of the second moment", {.range = above_zero});
-  key("clip", &Optimizer::clip, "largest global norm of the gradient; 0: off", {.range = not_negative});
+  key("decay_steps", &Optimizer::decay_steps,
+      "The step at which the cosine decay of the learning rate ends (D). 0: the rate stays constant after the warm-up.",
+      {.unit = "steps", .range = natural});
+  key("weight_decay", &Optimizer::weight_decay, "The decay of matrices and embeddings, which is decoupled from the gradient.",
+      {.range = not_negative});
+  key("beta1", &Optimizer::beta1, "The decay of the first moment in a step.", {.range = below_one});
+  key("beta2", &Optimizer::beta2, "The decay of the second moment in a step.", {.range = below_one});
+  key("epsilon", &Optimizer::epsilon, "The number that is added to the root of the second moment.", {.range = above_zero});
+  key("clip", &Optimizer::clip, "The largest norm of the whole gradient: a longer one is scaled down to it. 0: no clipping.",
+      {.range = not_negative});
 }
 
 void data_keys(std::vector<Key>& keys) {
   const auto key = in_section(keys, "data", &Config::data);
-  key("tokens", &Data::tokens, "training tokens: path without its .bin and .idx", {.without = {".bin", ".idx"}});
-  key("validation", &Data::validation, "held-out tokens: path without its .bin and .idx", {.without = {".bin", ".idx"}});
-  key("shuffle", &Data::shuffle, "visit the samples of an epoch in random order", {.fixed = true});
-  key("order", &Data::order, "how samples are ordered",
+  key("tokens", &Data::tokens, "The training tokens: the path of the two files without .bin and .idx.",
+      {.without = {".bin", ".idx"}});
+  key("validation", &Data::validation, "The held-out tokens: the path of the two files without .bin and .idx.",
+      {.without = {".bin", ".idx"}});
+  key("shuffle", &Data::shuffle, "Whether the samples of an epoch are visited in random order.", {.fixed = true});
+  key("order", &Data::order, "How the order of the samples is made.",
       {.words = {"philox", "megatron"}, .built = {"philox"}, .feature = "this order", .fixed = true});
-  key("synthetic", &Data::synthetic, "made-up tokens, no files; excludes tokens", {.fixed = true});
+  key("synthetic", &Data::synthetic, "Whether to train on made-up tokens, without files. It excludes data.tokens.",
+      {.fixed = true});
 }
 
 void run_keys(std::vector<Key>& keys) {
   const auto key = in_section(keys, "run", &Config::run);
-  key("directory", &Run::directory, "folder of the results; empty: runs/ and the input file's name");
-  key("steps", &Run::steps, "optimizer steps in all", {.unit = "steps", .range = positive, .required = true});
-  key("seed", &Run::seed, "of weights, dropout and sample order", {.range = not_negative, .fixed = true});
-  key("device", &Run::device, "where kernels run",
+  key("directory", &Run::directory, "The folder of the results. Empty: runs/ and the name of the input file.");
+  key("steps", &Run::steps, "The number of optimizer steps in all.", {.unit = "steps", .range = positive, .required = true});
+  key("seed", &Run::seed, "The seed of random weights, dropout and the order of the samples.",
+      {.range = not_negative, .fixed = true});
+  key("device", &Run::device, "Where the kernels run.",
       {.words = {"auto", "cpu", "cuda"}, .built = {"auto", "cpu"}, .feature = "this device"});
-  key("communicator", &Run::communicator, "how ranks exchange data",
+  key("communicator", &Run::communicator, "How the ranks exchange data.",
       {.words = {"auto", "mpi", "nccl", "staged"}, .built = {"auto", "mpi"}, .feature = "this communicator"});
-  key("threads", &Run::threads, "threads a rank, at most the cores it may use; 0: its share of them",
+  key("threads", &Run::threads,
+      "The number of threads of each rank, at most the cores that it may use. 0: the rank's share of the cores.",
       {.unit = "threads", .range = {0, 4096}});
-  key("time_limit", &Run::time_limit, "save and end in time for this, e.g. \"4h\", or what squeue -o %L says; 0: none",
+  key("time_limit", &Run::time_limit, "Save and end within this time. It takes what squeue -o %L prints, too. 0: no limit.",
       {.unit = "seconds", .range = not_negative, .duration = true});
-  key("log_every", &Run::log_every, "steps between log lines", {.unit = "steps", .range = positive});
-  key("evaluate_every", &Run::evaluate_every, "steps between evaluations on held-out samples; 0: never",
+  key("log_every", &Run::log_every, "The number of steps from one line of the log to the next.",
+      {.unit = "steps", .range = positive});
+  key("evaluate_every", &Run::evaluate_every, "The number of steps from one evaluation on held-out samples to the next. 0: none.",
       {.unit = "steps", .range = natural});
-  key("evaluate_samples", &Run::evaluate_samples, "held-out samples an evaluation", {.unit = "samples", .range = positive});
-  key("watchdog", &Run::watchdog, "end the run when a rank is silent for this time, thrice it up to the first step; 0: off",
+  key("evaluate_samples", &Run::evaluate_samples, "The number of held-out samples in an evaluation.",
+      {.unit = "samples", .range = positive});
+  key("watchdog", &Run::watchdog,
+      "End the run when a rank has been silent for this time. Up to the end of the first step, the time is three times as long. "
+      "0: off.",
       {.unit = "seconds", .range = not_negative, .duration = true});
-  key("final_weights", &Run::final_weights, "a .safetensors file to write at the end; empty: none", {.suffix = ".safetensors"});
-  key("check_copies_every", &Run::check_copies_every, "steps between comparisons of copied parameters; 0: never",
-      {.unit = "steps", .range = natural});
-  key("reproducible", &Run::reproducible, "the same bits in every run of the same layout; always so on the CPU");
+  key("final_weights", &Run::final_weights, "A .safetensors file to write at the end. Empty: none.", {.suffix = ".safetensors"});
+  key("check_copies_every", &Run::check_copies_every,
+      "The number of steps from one comparison of copied parameters to the next. 0: none.", {.unit = "steps", .range = natural});
+  key("reproducible", &Run::reproducible, "Whether every run of the same layout gives the same bits. On the CPU it always does.");
 }
 
 void other_keys(std::vector<Key>& keys) {
   const auto kernels = in_section(keys, "kernels", &Config::kernels);
-  kernels("gemm", &Kernels::gemm, "whose matrix products run on a GPU",
+  kernels("gemm", &Kernels::gemm, "Whose matrix products run on a GPU.",
           {.words = {"own", "cublaslt"}, .built = {"own"}, .feature = "this library"});
   const auto placement = in_section(keys, "placement", &Config::placement);
-  placement("strict", &Placement::strict, "refuse a tensor group that spans nodes");
-  placement("oversubscribe", &Placement::oversubscribe, "let ranks share a GPU",
+  placement("strict", &Placement::strict, "Whether to refuse a tensor group that spans nodes.");
+  placement("oversubscribe", &Placement::oversubscribe, "Whether ranks may share a GPU.",
             {.built = {"false"}, .feature = "the device build"});
   const auto checkpoint = in_section(keys, "checkpoint", &Config::checkpoint);
-  checkpoint("every", &Checkpoint::every, "steps between checkpoints; 0: only at the end and on signals",
+  checkpoint("every", &Checkpoint::every,
+             "The number of steps from one checkpoint to the next. 0: only at the end and on signals.",
              {.unit = "steps", .range = natural});
-  checkpoint("keep", &Checkpoint::keep, "checkpoints that are kept; 0: all", {.range = natural});
+  checkpoint("keep", &Checkpoint::keep, "The number of checkpoints that are kept. 0: all.", {.range = natural});
   const auto trace = in_section(keys, "trace", &Config::trace);
-  trace("steps", &Trace::steps, "steps to trace, counted from 1: \"a-b\", \"a,b,c\" or both; empty: none");
+  trace("steps", &Trace::steps, "The steps to trace, counted from 1. Write \"10-12\", \"10,50\" or both. Empty: none.");
 }
 
 std::string quoted(const std::string& text) {
