@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstring>
 #include <type_traits>
 
 #include "store/hdf5_file.h"
@@ -8,25 +10,20 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-/// Text of any length, UTF-8.
-Handle text_type() {
-  Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
-  H5Tset_size(type, H5T_VARIABLE);
-  H5Tset_cset(type, H5T_CSET_UTF8);
-  return type;
-}
+constexpr std::size_t most_text = 60000;  // bytes: an attribute of the file holds 64 KiB
 
-/// A copy, so that all types are closed alike.
+/// As `value` is stored; one zero stands for no text.
 template <class T>
-Handle type_of() {
-  if constexpr (std::is_same_v<T, std::string>) return text_type();
+Handle type_of(const T& value) {
+  if constexpr (std::is_same_v<T, std::string>) return text_type(std::max<std::size_t>(value.size(), 1));
   return {H5Tcopy(std::is_same_v<T, double> ? H5T_IEEE_F64LE : H5T_STD_I64LE), H5Tclose};
 }
 
 template <class T>
 bool fits(hid_t type, std::int64_t elements) {
   const H5T_class_t found = H5Tget_class(type);
-  if constexpr (std::is_same_v<T, std::string>) return found == H5T_STRING && H5Tis_variable_str(type) > 0 && elements == 1;
+  if constexpr (std::is_same_v<T, std::string>)
+    return found == H5T_STRING && H5Tis_variable_str(type) == 0 && H5Tget_size(type) <= most_text && elements == 1;
   if constexpr (std::is_same_v<T, double>) return found == H5T_FLOAT && elements == 1;
   return found == H5T_INTEGER && (std::is_same_v<T, Integers> || elements == 1);
 }
@@ -38,11 +35,13 @@ void Hdf5File::set_attribute(const std::string& object, const std::string& name,
   const Library library;
   const std::string full = object + ": attribute " + name;
   const Where where{path_, full};
-  const Handle type = type_of<T>();
+  const Handle type = type_of(value);
   Shape shape;
   const void* data = &value;
-  [[maybe_unused]] const char* text = nullptr;
-  if constexpr (std::is_same_v<T, std::string>) data = &(text = value.c_str());
+  if constexpr (std::is_same_v<T, std::string>) {
+    if (value.size() > most_text) base::fail("{}: {}: {} bytes, an attribute takes {}", path_, full, value.size(), most_text);
+    data = value.c_str();
+  }
   if constexpr (std::is_same_v<T, Integers>) {
     shape = {std::ssize(value)};
     data = value.data();
@@ -65,23 +64,15 @@ T Hdf5File::attribute(const std::string& object, const std::string& name) const 
   const Handle space(checked(H5Aget_space(attribute), where, "read"), H5Sclose);
   const std::int64_t elements = H5Sget_simple_extent_npoints(space);
   if (!fits<T>(found, elements)) base::fail("{}: {}: of another type", path_, full);
-  const Handle type = type_of<T>();
-  if constexpr (std::is_same_v<T, std::string>) {
-    char* text = nullptr;
-    checked(H5Aread(attribute, type, &text), where, "read");
-    const std::string value = text ? text : "";
-    H5free_memory(text);
-    return value;
-  } else {
-    T value{};
-    void* data = &value;
-    if constexpr (std::is_same_v<T, Integers>) {
-      value.resize(static_cast<std::size_t>(elements));
-      data = value.data();
-    }
-    if (elements > 0) checked(H5Aread(attribute, type, data), where, "read");
-    return value;
-  }
+  T value{};
+  void* data = &value;
+  if constexpr (std::is_same_v<T, std::string>) value.resize(H5Tget_size(found));
+  if constexpr (std::is_same_v<T, Integers>) value.resize(static_cast<std::size_t>(elements));
+  if constexpr (!std::is_arithmetic_v<T>) data = value.data();
+  const Handle type = type_of(value);
+  if (elements > 0) checked(H5Aread(attribute, type, data), where, "read");
+  if constexpr (std::is_same_v<T, std::string>) value.resize(std::strlen(value.c_str()));
+  return value;
 }
 
 template void Hdf5File::set_attribute(const std::string&, const std::string&, const std::string&);

@@ -66,6 +66,14 @@ Shape sum(Shape a, const Shape& b) {
   return a;
 }
 
+/// Refuses a dataset of `elements` of so many bytes each when they cannot all be in the file.
+void check_extent(hid_t file, const Where& where, std::int64_t elements, std::size_t bytes) {
+  hsize_t size = 0;
+  checked(H5Fget_filesize(file, &size), where, "measure");
+  if (elements < 0 || static_cast<hsize_t>(elements) > size / bytes)
+    base::fail("{}: {}: {} elements of {} bytes in a file of {} bytes", where.file, where.object, elements, bytes, size);
+}
+
 template <class T>
 hid_t column_type() {
   return std::is_same_v<T, double> ? H5T_IEEE_F64LE : H5T_STD_I64LE;
@@ -140,7 +148,7 @@ std::int64_t Hdf5File::write_tensor(const std::string& dataset, const Shape& sha
 }
 
 /// The library makes the dataset, the values go past it: when its own writes fail, closing the dataset fails and leaves a
-/// dangling handle, which later calls run into.
+/// dangling handle, which later calls run into. H5T_C_S1 stands for one text of all the bytes.
 std::int64_t Hdf5File::write_plain(const std::string& dataset, std::int64_t type, const Shape& shape,
                                    std::span<const std::byte> bytes) {
   std::int64_t offset = 0;
@@ -148,7 +156,8 @@ std::int64_t Hdf5File::write_plain(const std::string& dataset, std::int64_t type
   {
     const Library library;
     const Where where{path_, dataset};
-    const Handle set = create_dataset(file_, where, type, shape, plain_layout());
+    const Handle stored = type == H5T_C_S1 ? text_type(bytes.size()) : Handle(H5Tcopy(type), H5Tclose);
+    const Handle set = create_dataset(file_, where, stored, shape, plain_layout());
     checked(H5Fget_vfd_handle(file_, access(), reinterpret_cast<void**>(&descriptor)), where, "write");
     offset = static_cast<std::int64_t>(H5Dget_offset(set));
   }
@@ -211,9 +220,28 @@ std::vector<T> Hdf5File::read_column(const std::string& dataset) const {
   const Handle set = open_dataset(file_, where);
   const Shape shape = extents(set, where);
   if (shape.size() != 1) base::fail("{}: {}: {} is not a column", path_, dataset, to_string(shape));
+  check_extent(file_, where, shape[0], sizeof(T));
   std::vector<T> values(static_cast<std::size_t>(shape[0]));
   checked(H5Dread(set, column_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), where, "read");
   return values;
+}
+
+void Hdf5File::write_text(const std::string& dataset, const std::string& text) {
+  const std::string stored = text.empty() ? std::string(1, '\0') : text;
+  write_plain(dataset, H5T_C_S1, {}, std::as_bytes(std::span(stored)));
+}
+
+std::string Hdf5File::read_text(const std::string& dataset) const {
+  const Library library;
+  const Where where{path_, dataset};
+  const Handle set = open_dataset(file_, where);
+  const Handle found(checked(H5Dget_type(set), where, "read"), H5Tclose);
+  if (H5Tget_class(found) != H5T_STRING || H5Tis_variable_str(found) != 0 || !extents(set, where).empty())
+    base::fail("{}: {}: not one text of fixed length", path_, dataset);
+  check_extent(file_, where, 1, H5Tget_size(found));
+  std::string text(H5Tget_size(found), '\0');
+  checked(H5Dread(set, text_type(text.size()), H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), where, "read");
+  return text.substr(0, text.find('\0'));
 }
 
 template void Hdf5File::write_column(const std::string&, std::span<const std::int64_t>);

@@ -47,13 +47,18 @@ class Hdf5File {
   /// A float32 dataset made of others; NaN where a source is missing.
   void write_virtual(const std::string& dataset, const Shape& shape, const std::vector<Source>& sources);
 
-  /// One-dimensional datasets, whole; T is std::int64_t or double.
+  /// One-dimensional datasets, whole; T is std::int64_t or double. Reading fails for one that claims more than the file holds.
   template <class T>
   void write_column(const std::string& dataset, std::span<const T> values);
   template <class T>
   std::vector<T> read_column(const std::string& dataset) const;
 
-  /// Attributes of the file ("/"), a group or a dataset; T is std::string, std::int64_t, double or std::vector<std::int64_t>.
+  /// A text of any length, as one element.
+  void write_text(const std::string& dataset, const std::string& text);
+  std::string read_text(const std::string& dataset) const;
+
+  /// Attributes of the file ("/"), a group or a dataset; T is std::string (60,000 bytes at most, without zeros), std::int64_t,
+  /// double or std::vector<std::int64_t>.
   template <class T>
   void set_attribute(const std::string& object, const std::string& name, const T& value);
   template <class T>

@@ -39,6 +39,14 @@ std::string last_reason() {
   return text.empty() ? "the HDF5 library gives no reason" : text;
 }
 
+Handle text_type(std::size_t bytes) {
+  Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type, bytes);
+  H5Tset_strpad(type, H5T_STR_NULLPAD);
+  H5Tset_cset(type, H5T_CSET_UTF8);
+  return type;
+}
+
 Handle space_of(const Shape& shape) {
   const auto extents = sizes(shape);
   return {shape.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(static_cast<int>(shape.size()), extents.data(), nullptr),

@@ -53,6 +53,10 @@ Result checked(Result result, const Where& where, const char* what) {
   return result;
 }
 
+/// Text of so many bytes, UTF-8, filled up with zeros. It lies where the object lies: text of varying length lies on the
+/// library's global heap, whose pointers in a damaged file lead the library anywhere.
+Handle text_type(std::size_t bytes);
+
 Handle space_of(const Shape& shape);
 /// The part of a space of `shape`.
 Handle space_of(const Shape& shape, const Box& box);

@@ -21,7 +21,7 @@ MasterRecord write_master(const std::string& folder, const Manifest& manifest) {
   file.set_attribute("/", "step", manifest.step);
   file.set_attribute("/", "samples", manifest.samples);
   file.set_attribute("/", "loss_scale", manifest.loss_scale);
-  file.set_attribute("/", "config", manifest.config);
+  file.write_text("config", manifest.config);
   for (const TensorRecord& tensor : manifest.tensors)
     for (const Quantity quantity : quantities) {
       if (quantity != Quantity::parameters && !manifest.moments) continue;

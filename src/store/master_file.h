@@ -8,7 +8,7 @@
 namespace trireme::store {
 
 /// Writes `folder`/checkpoint.h5 and makes it durable. A dataset a tensor and quantity, float32, NaN where a shard is missing,
-/// attribute n_sources; attributes of the file: format, run_id, step, samples, loss_scale, config.
+/// attribute n_sources; `config`, a text; attributes of the file: format, run_id, step, samples, loss_scale.
 MasterRecord write_master(const std::string& folder, const Manifest& manifest);
 
 }  // namespace trireme::store

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "store/seal.h"
 
 namespace trireme::store {
 namespace {
@@ -16,6 +17,8 @@ std::string partial(const std::string& path) { return path + ".partial"; }
 
 constexpr std::int64_t most_of_anything = 1 << 30;  // ranks, microbatches ...
 constexpr double furthest = 30 * 86400;             // seconds from the step's start: no step takes a month
+
+constexpr std::int64_t bytes_of_event = 64;  // in the file: eight columns
 
 std::string group_of(int rank) { return fmt::format("rank-{:05}", rank); }
 
@@ -114,7 +117,7 @@ TraceHeader read_header(const Hdf5File& file) {
     header.chunks = integer("virtual");
     header.microbatches = integer("microbatches");
     header.schedule = file.attribute<std::string>("/", "schedule");
-    header.config = file.attribute<std::string>("/", "config");
+    header.config = file.read_text("config");
   } catch (const base::Error&) {
     base::refuse("{}: not the trace of a step", file.path());
   }
@@ -182,7 +185,7 @@ TraceWriter::TraceWriter(std::string path, const TraceHeader& header)
   text("flops_convention",
        "matrix products, attention dense (72 B s l h^2 (1 + s/(6h) + V/(12 l h)) a step), shared out by layer, tensor rank and "
        "microbatch");
-  text("config", header.config);
+  file_.write_text("config", header.config);
 }
 
 void TraceWriter::add(const RankTrace& trace) {
@@ -205,19 +208,25 @@ void TraceWriter::add(const RankTrace& trace) {
 
 void TraceWriter::finish() {
   file_.close();
+  seal(partial(path_));
   std::error_code error;
   std::filesystem::rename(partial(path_), path_, error);
   if (error) base::fail("{}: cannot be renamed to {}: {}", partial(path_), path_, error.message());
 }
 
 Trace read_trace(const std::string& path) {
+  if (const std::string fault = seal_fault(path); !fault.empty()) base::refuse("{}: not the trace of a step: {}", path, fault);
   const Hdf5File file = Hdf5File::open(path);
   Trace trace;
   static_cast<TraceHeader&>(trace) = read_header(file);
+  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
+  std::int64_t events = 0;
   try {
     for (int rank = 0; rank < trace.shape.ranks(); ++rank) {
       trace.ranks.push_back(read_rank(file, group_of(rank)));
       check(trace.ranks.back(), trace, rank, path + ": " + group_of(rank));
+      events += std::ssize(trace.ranks.back().events);
+      if (events > bytes / bytes_of_event) base::refuse("{}: damaged: {} events in {} bytes", path, events, bytes);
     }
   } catch (const base::Error& error) {
     throw base::Error(base::Exit::bad_input, error.what());  // whatever the reason, the file will not do

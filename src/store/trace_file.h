@@ -1,9 +1,11 @@
 // What the ranks did in one step, as a file: traces/step-00000010.h5.
 //
 //   rank-00003/  kind microbatch chunk peer bytes (int64), begin end (seconds), flops (float64): an element an event
+//   config       the resolved configuration, a text
 //   attributes of the file: step, ranks, tensor, pipeline, data, virtual, microbatches, schedule, kinds (the names that `kind`
-//   counts, separated by commas), flops_convention, config; of a rank: host, tensor, data, pipeline, clock_offset, clock_error,
-//   missed
+//   counts, separated by commas), flops_convention; of a rank: host, tensor, data, pipeline, clock_offset, clock_error, missed
+//
+// The file is sealed (store/seal.h): HDF5 sees the bytes that were written, or nothing.
 #pragma once
 
 #include <string>
@@ -57,9 +59,9 @@ class TraceWriter {
   int ranks_ = 0;
 };
 
-/// Throws base::Error (bad_input) for a file that cannot be read or is no trace, and for damaged numbers: not finite, an event
-/// that ends before it begins, of a microbatch, chunk or peer that is not there, or days outside of the step; names file and
-/// rank.
+/// Throws base::Error (bad_input) for a file that cannot be read, is no trace or is not as it was written, and for numbers that
+/// cannot be: not finite, an event that ends before it begins, of a microbatch, chunk or peer that is not there, or days outside
+/// of the step; names file and rank. Never takes more memory than a few times the file's size.
 Trace read_trace(const std::string& path);
 
 }  // namespace trireme::store

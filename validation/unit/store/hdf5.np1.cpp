@@ -41,7 +41,9 @@ TEST_F(StoreHdf5, ColumnsAndAttributesComeBack) {
     file.write_column<std::int64_t>("ranks/0/begin", integers);
     file.write_column<double>("ranks/0/seconds", reals);
     file.write_column<double>("ranks/none", {});
-    file.set_attribute("/", "config", text);
+    file.write_text("config", text);
+    file.write_text("nothing", "");
+    file.set_attribute("/", "long", text.substr(0, 60000));
     file.set_attribute("/", "empty", std::string());
     file.set_attribute("ranks/0", "host", accents);
     file.set_attribute("ranks/0/begin", "step", std::int64_t{-5});
@@ -54,17 +56,33 @@ TEST_F(StoreHdf5, ColumnsAndAttributesComeBack) {
   EXPECT_EQ(file.read_column<std::int64_t>("ranks/0/begin"), integers);
   EXPECT_EQ(file.read_column<double>("ranks/0/seconds"), reals);
   EXPECT_EQ(file.read_column<double>("ranks/none"), Reals{});
-  EXPECT_EQ(file.attribute<std::string>("/", "config"), text);
+  EXPECT_EQ(file.read_text("config"), text);
+  EXPECT_EQ(file.read_text("nothing"), "");
+  EXPECT_EQ(file.attribute<std::string>("/", "long"), text.substr(0, 60000));
   EXPECT_EQ(file.attribute<std::string>("/", "empty"), "");
   EXPECT_EQ(file.attribute<std::string>("ranks/0", "host"), accents);
   EXPECT_EQ(file.attribute<std::int64_t>("ranks/0/begin", "step"), -5);
   EXPECT_EQ(file.attribute<double>("ranks/0/begin", "offset"), 0.1);
   EXPECT_EQ(file.attribute<Integers>("ranks", "list"), integers);
   EXPECT_EQ(file.attribute<Integers>("ranks", "nothing"), Integers{});
-  EXPECT_EQ(file.names("/"), std::vector<std::string>{"ranks"});
+  EXPECT_EQ(file.names("/"), (std::vector<std::string>{"config", "nothing", "ranks"}));
   EXPECT_EQ(file.names("ranks"), (std::vector<std::string>{"0", "none"}));
   EXPECT_TRUE(file.contains("ranks/0"));
   EXPECT_FALSE(file.contains("ranks/1/begin"));
+}
+
+// On the global heap a damaged file leads the library astray.
+TEST_F(StoreHdf5, TextLiesWithItsObject) {
+  Hdf5File file = Hdf5File::create(path_);
+  file.set_attribute("/", "host", std::string("node"));
+  file.write_text("config", "[model]");
+  file.close();
+  EXPECT_EQ(read_text(path_).find("GCOL"), std::string::npos) << "the mark of a heap";
+  const hid_t raw = H5Fopen(path_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), attribute = H5Aopen(raw, "host", H5P_DEFAULT);
+  const hid_t type = H5Aget_type(attribute);
+  EXPECT_EQ(H5Tis_variable_str(type), 0);
+  EXPECT_EQ(H5Tget_size(type), 4u);
+  H5Tclose(type), H5Aclose(attribute), H5Fclose(raw);
 }
 
 TEST_F(StoreHdf5, TensorsAreContiguousLittleEndianAndWhereItSays) {
@@ -118,6 +136,8 @@ TEST_F(StoreHdf5, ErrorsNameFileObjectAndReason) {
   file.write_tensor("a", {1}, &value);
   expect_error(Exit::failure, {path_ + ": a: cannot create", "exists"}, [&] { file.write_tensor("a", {1}, &value); });
   file.set_attribute("a", "n", 0.5);
+  expect_error(Exit::failure, {path_ + ": a: attribute long: 60001 bytes"},
+               [&] { file.set_attribute("a", "long", std::string(60001, 'x')); });
   file.close();
   const Hdf5File again = Hdf5File::open(path_);
   expect_error(Exit::failure, {path_ + ": b: cannot open", "doesn't exist"}, [&] { again.read_column<double>("b"); });
@@ -125,6 +145,7 @@ TEST_F(StoreHdf5, ErrorsNameFileObjectAndReason) {
     again.read_tensor("a", {{0}, {2}}, {2}, {0}, &value);
   });
   expect_error(Exit::failure, {path_ + ": a: attribute n: of another type"}, [&] { again.attribute<std::int64_t>("a", "n"); });
+  expect_error(Exit::failure, {path_ + ": a: not one text"}, [&] { again.read_text("a"); });
   expect_error(Exit::failure, {path_ + ": a: attribute m"}, [&] { again.attribute<double>("a", "m"); });
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "store/hdf5_file.h"
+#include "store/seal.h"
 #include "validation/unit/support/process.h"
 #include "validation/unit/support/xml.h"
 #include "view/trace_pictures.h"
@@ -130,11 +131,13 @@ TEST(Trace, AnotherFileIsRefusedByName) {
   std::ofstream(folder / "text.h5") << "not HDF5";
   EXPECT_NE(refusal(folder / "text.h5").find("text.h5"), std::string::npos);
   store::Hdf5File::create(folder / "other.h5").close();
-  EXPECT_EQ(refusal(folder / "other.h5"), folder / "other.h5" + ": not the trace of a step");
+  EXPECT_EQ(refusal(folder / "other.h5").rfind(folder / "other.h5" + ": not the trace of a step", 0), 0u);
   store::Hdf5File checkpoint = store::Hdf5File::create(folder / "checkpoint.h5");
   checkpoint.set_attribute<std::int64_t>("/", "step", 3);
   checkpoint.close();
-  EXPECT_EQ(refusal(folder / "checkpoint.h5"), folder / "checkpoint.h5" + ": not the trace of a step");
+  EXPECT_EQ(refusal(folder / "checkpoint.h5").rfind(folder / "checkpoint.h5" + ": not the trace of a step", 0), 0u);
+  store::seal(folder / "checkpoint.h5");
+  EXPECT_EQ(refusal(folder / "checkpoint.h5"), folder / "checkpoint.h5" + ": not the trace of a step") << "sealed, and no trace";
 }
 
 TEST(Trace, DamagedNumbersAreRefusedByFileAndRank) {
