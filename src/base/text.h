@@ -19,6 +19,14 @@ std::string alternatives(const std::vector<std::string>& words);
 
 std::string_view trimmed(std::string_view text);
 
+/// How deep brackets may be nested in what is read. The libraries that read them call themselves once a level, and would use up
+/// the stack.
+inline constexpr int deepest_nesting = 100;
+
+/// Whether the brackets [ and { of `text` are nested more than `levels` deep. What stands in double quotes does not count; a
+/// backslash there hides what follows it, as in JSON.
+bool nests_deeper(std::string_view text, int levels);
+
 /// The pieces between the separators, trimmed. An empty text has none.
 std::vector<std::string> split(std::string_view text, char separator);
 

@@ -1,4 +1,5 @@
 // trireme checkpoint show|verify|import|export: one process, no MPI.
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -18,6 +19,8 @@
 #include "spec/parameters.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_reader.h"
+#include "store/gpt2_config.h"
+#include "store/gpt2_folder.h"
 #include "store/gpt2_names.h"
 #include "view/checkpoint_text.h"
 
@@ -125,15 +128,17 @@ int import_model(const Arguments& arguments) {
   std::string path = arguments.checkpoint;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   if (fs::exists(path)) base::refuse("{}: exists already; choose another folder", path);
-  const config::Model model = imported_model(arguments.model, arguments.overrides);
-  const store::Gpt2Weights weights(arguments.model, spec::model_parameters(model));
+  const std::string source = store::find_gpt2(arguments.model);
+  if (source.empty()) base::refuse("{}: this folder holds no .safetensors file", arguments.model);
+  const config::Model model = imported_model(source, arguments.overrides);
+  const store::Gpt2Weights weights(source, spec::model_parameters(model));
   const std::string partial = path + ".partial", parent = fs::path(path).parent_path().string();
   std::error_code error;
   fs::remove_all(partial, error);
   fs::create_directories(partial, error);
   if (error) base::refuse("{}: cannot make this folder: {}", partial, error.message());
   try {
-    write_imported(partial, weights, model, arguments.model);
+    write_imported(partial, weights, model, source);
   } catch (...) {
     fs::remove_all(partial, error);
     throw;
@@ -158,24 +163,69 @@ void refuse_damaged(const store::CheckpointReader& reader) {
   if (!faults.empty()) throw base::Error(base::Exit::mismatch, fmt::format("{}", fmt::join(faults, "\n")));
 }
 
-int export_model(const Arguments& arguments) {
-  const std::map<std::string, store::Dtype> dtypes = {
-      {"fp32", store::Dtype::fp32}, {"bf16", store::Dtype::bf16}, {"fp16", store::Dtype::fp16}};
-  const store::CheckpointReader reader(store::find_checkpoint(arguments.checkpoint));
-  const auto resolved = config::read_config(reader.folder() + ": its config", reader.manifest().config, {},
-                                            config::Missing::allow, config::Unbuilt::allow);
-  const auto parameters = spec::model_parameters(checked(resolved.config.model, reader.folder() + ": its config"));
-  run::check_output_file("the file to write", arguments.model);
-  check_outputs(files_of(reader), {arguments.model});
-  refuse_damaged(reader);
-  const auto writer = store::create_gpt2(arguments.model, parameters, dtypes.at(arguments.dtype));
+/// A folder that is made where there is none, and goes again when it is still empty at the end.
+class MadeFolder {
+ public:
+  explicit MadeFolder(std::string path) : path_(std::move(path)) {
+    std::error_code error;
+    made_ = !path_.empty() && fs::create_directories(path_, error);
+    if (error) base::refuse("{}: cannot make this folder: {}", path_, error.message());
+  }
+  ~MadeFolder() {
+    std::error_code not_empty;
+    if (made_) fs::remove(path_, not_empty);
+  }
+  MadeFolder(const MadeFolder&) = delete;
+  MadeFolder& operator=(const MadeFolder&) = delete;
+
+ private:
+  std::string path_;
+  bool made_ = false;
+};
+
+/// The file to write: MODEL itself, or in the folder MODEL the one that `from_pretrained` looks for.
+std::string exported_file(const std::string& given) {
+  const bool is_file = given.ends_with(".safetensors") || (fs::exists(given) && !fs::is_directory(given));
+  return is_file ? given : (fs::path(given) / store::gpt2_file_name).string();
+}
+
+/// A checkpoint of another version may hold what GPT-2's format has no name for.
+void refuse_other_tensors(const store::CheckpointReader& reader, const std::vector<spec::Parameter>& parameters) {
+  for (const store::TensorRecord& tensor : reader.manifest().tensors)
+    if (std::none_of(parameters.begin(), parameters.end(), [&](const auto& one) { return one.name == tensor.name; }))
+      base::refuse("{}: holds the tensor {}, for which GPT-2's format has no name; nothing was written", reader.folder(),
+                   tensor.name);
+}
+
+void write_exported(const store::CheckpointReader& reader, const std::vector<spec::Parameter>& parameters,
+                    const std::string& file, store::Dtype dtype) {
+  const auto writer = store::create_gpt2(file, parameters, dtype);
   std::vector<float> values;
   for (const spec::Parameter& parameter : parameters) {
     reader.read(whole(parameter, values));
     store::write_gpt2(*writer, parameter, values);
   }
   writer->finish();
-  fmt::print("{}: step {} of {}, {}\n", arguments.model, reader.manifest().step, reader.folder(), arguments.dtype);
+}
+
+int export_model(const Arguments& arguments) {
+  const std::map<std::string, store::Dtype> dtypes = {
+      {"fp32", store::Dtype::fp32}, {"bf16", store::Dtype::bf16}, {"fp16", store::Dtype::fp16}};
+  const store::CheckpointReader reader(store::find_checkpoint(arguments.checkpoint));
+  const auto resolved = config::read_config(reader.folder() + ": its config", reader.manifest().config, {},
+                                            config::Missing::allow, config::Unbuilt::allow);
+  const config::Model model = checked(resolved.config.model, reader.folder() + ": its config");
+  const auto parameters = spec::model_parameters(model);
+  refuse_other_tensors(reader, parameters);
+  refuse_damaged(reader);
+  const std::string file = exported_file(arguments.model);
+  const MadeFolder folder(file == arguments.model ? "" : arguments.model);
+  run::check_output_file("the file to write", file);
+  check_outputs(files_of(reader), {file});
+  store::check_gpt2_pair(file, model);
+  write_exported(reader, parameters, file, dtypes.at(arguments.dtype));
+  store::complete_gpt2_pair(file, model, dtypes.at(arguments.dtype));
+  fmt::print("{}: step {} of {}, {}\n", file, reader.manifest().step, reader.folder(), arguments.dtype);
   return 0;
 }
 
@@ -193,13 +243,20 @@ int checkpoint(int argc, char** argv) {
   CLI::App* const verifies = app.add_subcommand("verify", "check every byte; ends with 3 and names each file that is wrong");
   verifies->add_option("STEP_DIR", arguments.checkpoint, which)->required();
   CLI::App* const imports = app.add_subcommand("import", "make one, of step 0 and without moments, from a GPT-2");
-  imports->add_option("MODEL", arguments.model, "a .safetensors file, or the .safetensors.index.json of several")->required();
+  imports
+      ->add_option("MODEL", arguments.model,
+                   "a .safetensors file, the .safetensors.index.json of several, or the folder of either")
+      ->required();
   imports->add_option("STEP_DIR", arguments.checkpoint, "the folder to make")->required();
   imports->add_option("heads=N", arguments.overrides,
                       "the number of heads, where neither the file nor a config.json beside it tells");
   CLI::App* const exports = app.add_subcommand("export", "write its parameters as a GPT-2");
   exports->add_option("STEP_DIR", arguments.checkpoint, which)->required();
-  exports->add_option("MODEL", arguments.model, "the .safetensors file to write")->required();
+  exports
+      ->add_option(
+          "MODEL", arguments.model,
+          "the folder to write model.safetensors and config.json into, which from_pretrained reads; or a .safetensors file")
+      ->required();
   exports->add_option("--dtype", arguments.dtype, "fp32, bf16 or fp16; rounds to nearest, ties to even")
       ->transform(CLI::IsMember({"fp32", "bf16", "fp16"}, CLI::ignore_case))
       ->capture_default_str();

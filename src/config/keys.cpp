@@ -46,7 +46,8 @@ void model_keys(std::vector<Key>& keys) {
       {.range = dimension, .required = true, .fixed = true});
   key("dropout", &Model::dropout, "The probability with which dropout sets an activation to 0.", {.range = below_one});
   key("initial", &Model::initial,
-      "The weights to start from: a .safetensors file, its .index.json, or the folder of a checkpoint. Empty: random weights.");
+      "The weights to start from: a .safetensors file, its .index.json, the folder of either, or that of a checkpoint. Empty: "
+      "random weights.");
 }
 
 void parallel_keys(std::vector<Key>& keys) {
@@ -171,7 +172,9 @@ void run_keys(std::vector<Key>& keys) {
       "End the run when a rank has been silent for this time. Up to the end of the first step, the time is three times as long. "
       "0: off.",
       {.unit = "seconds", .range = not_negative, .duration = true});
-  key("final_weights", &Run::final_weights, "A .safetensors file to write at the end. Empty: none.", {.suffix = ".safetensors"});
+  key("final_weights", &Run::final_weights,
+      "A .safetensors file to write at the end. One called model.safetensors gets its config.json. Empty: none.",
+      {.suffix = ".safetensors"});
   key("check_copies_every", &Run::check_copies_every,
       "The number of steps from one comparison of copied parameters to the next. 0: none.", {.unit = "steps", .range = natural});
   key("reproducible", &Run::reproducible, "Whether every run of the same layout gives the same bits. On the CPU it always does.");

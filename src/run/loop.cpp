@@ -131,7 +131,7 @@ void Loop::finish(const StepRecord& last) {
     recorder_.summarize(trainer_, saves_.arena(), last);
   }
   if (last.step >= config_.run.steps && !config_.run.final_weights.empty())
-    save_weights(config_.run.final_weights, trainer_.layout().stage_map, trainer_.replica());
+    save_weights(config_.run.final_weights, config_.model, trainer_.layout().stage_map, trainer_.replica());
   if (not_saved) throw *not_saved;
 }
 

@@ -12,6 +12,8 @@
 #include "run/folder.h"
 #include "run/machine.h"
 #include "run/resume.h"
+#include "store/gpt2_config.h"
+#include "store/gpt2_folder.h"
 
 namespace trireme::run {
 namespace {
@@ -31,16 +33,16 @@ Origin open_initial(const config::Resolved& resolved, grid::World& world) {
   const std::string& path = resolved.config.model.initial;
   Origin origin;
   if (path.empty()) return origin;
-  bool folder = false;
+  bool checkpoint = false;
   world.agree([&] {
-    if (world.rank() == 0) folder = std::filesystem::is_directory(path);
+    if (world.rank() == 0) checkpoint = store::find_gpt2(path).empty();
   });
-  if (world.everyone().largest(folder) > 0) origin.checkpoint = verified(world, path);
+  if (world.everyone().largest(checkpoint) > 0) origin.checkpoint = verified(world, path);
   world.agree([&] {
     if (origin.checkpoint)
       check_same_model(*origin.checkpoint, resolved);
     else
-      origin.file.emplace(path, spec::model_parameters(resolved.config.model));
+      origin.file.emplace(store::find_gpt2(path), spec::model_parameters(resolved.config.model));
   });
   return origin;
 }
@@ -84,6 +86,7 @@ void check_outputs(const config::Resolved& resolved, grid::World& world) {
     check_run_folder(run.directory, resolved.path);
     if (!run.final_weights.empty() && !lies_in_new_folder(run.final_weights, run.directory))
       check_output_file("run.final_weights", run.final_weights);
+    store::check_gpt2_pair(run.final_weights, resolved.config.model);
   });
 }
 

@@ -4,6 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "store/gpt2_config.h"
+
 namespace trireme::run {
 namespace {
 
@@ -86,7 +88,7 @@ void load_weights(const store::Gpt2Weights& file, const spec::LocalTable& table,
   }
 }
 
-void save_weights(const std::string& path, const spec::StageMap& map, train::Replica& replica) {
+void save_weights(const std::string& path, const config::Model& model, const spec::StageMap& map, train::Replica& replica) {
   grid::Grid& grid = replica.grid();
   const spec::LocalTable& table = replica.table();
   const bool writes = grid.world().rank() == 0;
@@ -102,7 +104,9 @@ void save_weights(const std::string& path, const spec::StageMap& map, train::Rep
     });
   }
   grid.world().agree([&] {
-    if (writes) writer->finish();
+    if (!writes) return;
+    writer->finish();
+    store::complete_gpt2_pair(path, model, store::Dtype::fp32);
   });
 }
 

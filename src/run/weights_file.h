@@ -14,7 +14,8 @@ namespace trireme::run {
 void load_weights(const store::Gpt2Weights& file, const spec::LocalTable& table, kernels::Device& device, kernels::View weights);
 
 /// Every rank. World rank 0 writes `path`, tensor by tensor, from the ranks of data coordinate 0; it holds one whole tensor, the
-/// others nothing beside their own. Errors of the file are agreed (grid::Agreed).
-void save_weights(const std::string& path, const spec::StageMap& map, train::Replica& replica);
+/// others nothing beside their own. A model.safetensors gets its config.json (store::complete_gpt2_pair). Errors of the files are
+/// agreed (grid::Agreed).
+void save_weights(const std::string& path, const config::Model& model, const spec::StageMap& map, train::Replica& replica);
 
 }  // namespace trireme::run

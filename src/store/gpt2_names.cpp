@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "store/gpt2_config.h"
 
 namespace trireme::store {
 namespace {
@@ -38,6 +37,7 @@ const std::map<std::string, Form> inside_layer = {{"norm1.weight", {"ln_1.weight
                                                   {"mlp.down.bias", {"mlp.c_proj.bias", false}}};
 
 constexpr const char* prefix = "transformer.";
+constexpr const char* head = "lm_head.weight";  // never prefixed
 
 /// For each axis of the table, how far apart neighbours lie in the file.
 Shape file_strides(const Shape& shape, bool transposed) {
@@ -66,18 +66,30 @@ std::string prefix_of(const SafetensorsReader& file) {
   return std::any_of(tensors.begin(), tensors.end(), prefixed) ? prefix : "";
 }
 
-/// As the metadata or a config.json beside the file says; 0: nobody does.
-std::int64_t heads_told(const SafetensorsReader& file) {
-  if (const auto noted = file.metadata().find("heads"); noted != file.metadata().end()) {
-    const std::string& text = noted->second;
-    if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos)
-      base::refuse("{}: its metadata has heads = \"{}\"", file.path(), text);
-    return std::stoll(text);
-  }
-  std::ifstream beside(std::filesystem::path(file.path()).parent_path() / "config.json");
-  const auto config = nlohmann::json::parse(beside, nullptr, false);
-  const auto found = config.is_object() ? config.find("n_head") : config.end();
-  return found != config.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+/// The number of heads in the file's metadata; 0: nothing.
+std::int64_t heads_noted(const SafetensorsReader& file) {
+  const auto noted = file.metadata().find("heads");
+  if (noted == file.metadata().end()) return 0;
+  const std::string& text = noted->second;
+  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos)
+    base::refuse("{}: its metadata has heads = \"{}\"", file.path(), text);
+  return std::stoll(text);
+}
+
+/// Takes what the config.json at `path` tells of the model that `file` shows, where it does not contradict the file.
+void take_config(const std::string& path, const SafetensorsReader& file, config::Model& model) {
+  const config::Model told = read_gpt2_config(path);
+  const auto take = [&](const char* key, std::int64_t ours, std::int64_t theirs) {
+    if (ours != 0 && theirs != 0 && ours != theirs)
+      base::refuse("{}: {} = {}, but {} beside it has {}. If they belong to different models, move one into another folder", path,
+                   key, theirs, file.path(), ours);
+    return ours != 0 ? ours : theirs;
+  };
+  take("n_layer", model.layers, told.layers);
+  take("n_embd", model.hidden, told.hidden);
+  take("n_positions", model.sequence, told.sequence);
+  take("vocab_size", model.vocabulary, told.vocabulary);
+  model.heads = take("n_head", model.heads, told.heads);
 }
 
 /// What the file itself is, for messages; empty where it lacks what shows it.
@@ -92,16 +104,18 @@ std::string sizes_text(const config::Model& model) {
 config::Model gpt2_model(const SafetensorsReader& file) {
   config::Model model;
   const std::string before = prefix_of(file);
-  const auto extents = [&](const char* name, std::int64_t& rows) {
-    const SafetensorsTensor* tensor = file.find(before + name);
+  const auto extents = [&](const std::string& name, std::int64_t& rows) {
+    const SafetensorsTensor* tensor = file.find(name);
     if (!tensor || tensor->shape.size() != 2) return;
     rows = tensor->shape[0];
     model.hidden = tensor->shape[1];
   };
-  extents("wpe.weight", model.sequence);
-  extents("wte.weight", model.vocabulary);
+  extents(before + "wpe.weight", model.sequence);
+  extents(head, model.vocabulary);
+  extents(before + "wte.weight", model.vocabulary);
   while (file.find(fmt::format("{}h.{}.ln_1.weight", before, model.layers))) ++model.layers;
-  model.heads = heads_told(file);
+  model.heads = heads_noted(file);
+  if (const std::string path = gpt2_config_path(file.path()); std::filesystem::exists(path)) take_config(path, file, model);
   return model;
 }
 
@@ -135,8 +149,8 @@ Gpt2Weights::Gpt2Weights(const std::string& path, const std::vector<spec::Parame
   };
   for (const spec::Parameter& parameter : parameters) {
     const Gpt2Name form = gpt2_name(parameter);
-    expect(prefix_ + form.name, form.shape, true);
-    if (form.name == "wte.weight") expect("lm_head.weight", form.shape, false);
+    expect(name_in_file(form), form.shape, true);
+    if (form.name == "wte.weight") expect(head, form.shape, false);
   }
   for (const SafetensorsTensor& tensor : file_.tensors()) {
     const bool buffer = tensor.name.starts_with(prefix_) && is_buffer(tensor.name.substr(prefix_.size()));
@@ -146,18 +160,24 @@ Gpt2Weights::Gpt2Weights(const std::string& path, const std::vector<spec::Parame
   const config::Model own = gpt2_model(file_);
   if (own.heads != 0 && own.heads != heads_of(parameters))
     problems.push_back(fmt::format("model.heads: expected {}, found {}", heads_of(parameters), own.heads));
-  if (problems.empty() && file_.find("lm_head.weight") && !is_tied())
+  if (problems.empty() && file_.find(head) && !is_tied())
     problems.push_back("lm_head.weight: expected the values of wte.weight (a tied output layer), found others");
   if (!problems.empty()) base::refuse("{} does not fit the model:\n  {}{}", path, fmt::join(problems, "\n  "), sizes_text(own));
 }
 
+std::string Gpt2Weights::name_in_file(const Gpt2Name& form) const {
+  const bool head_only = form.name == "wte.weight" && !file_.find(prefix_ + form.name) && file_.find(head);
+  return head_only ? head : prefix_ + form.name;
+}
+
 bool Gpt2Weights::is_tied() const {
   const std::string embedding = prefix_ + "wte.weight";
+  if (!file_.find(embedding)) return true;  // one tensor under the other's name
   const Shape shape = file_.find(embedding)->shape, row{1, shape[1]};
   std::vector<float> a(shape[1]), b(shape[1]);
   for (std::int64_t i = 0; i < shape[0]; ++i) {
     file_.read_hyperslab(embedding, {i, 0}, row, a.data());
-    file_.read_hyperslab("lm_head.weight", {i, 0}, row, b.data());
+    file_.read_hyperslab(head, {i, 0}, row, b.data());
     if (a != b) return false;
   }
   return true;
@@ -168,7 +188,7 @@ void Gpt2Weights::read(const spec::Parameter& parameter, const spec::Slice& slic
   const Shape stride = file_strides(parameter.shape, form.transposed);
   std::int64_t first = 0;
   for (std::size_t i = 0; i < stride.size(); ++i) first += slice.start[i] * stride[i];
-  file_.read_strided(prefix_ + form.name, first, slice.count, stride, out);
+  file_.read_strided(name_in_file(form), first, slice.count, stride, out);
 }
 
 std::unique_ptr<SafetensorsWriter> create_gpt2(const std::string& path, const std::vector<spec::Parameter>& parameters,

@@ -21,13 +21,15 @@ struct Gpt2Name {
 Gpt2Name gpt2_name(const spec::Parameter& parameter);
 
 /// The sizes of a GPT-2 as its file shows them: layers, hidden, sequence and vocabulary, and the number of heads that its
-/// metadata or a config.json beside it tells (no shape shows it); 0 for what nothing tells.
+/// metadata or a config.json beside it tells (no shape shows it); 0 for what nothing tells. base::Error(bad_input) for a
+/// config.json of another model: one that this program does not compute (read_gpt2_config), or of other sizes than the file's.
 config::Model gpt2_model(const SafetensorsReader& file);
 
 /// A file of start weights, or the index of several, held against the parameter table when it is opened: missing tensors, unknown
-/// ones, wrong shapes and types are all named in one base::Error(bad_input). Names may carry the prefix "transformer."; the mask
-/// buffers attn.bias and attn.masked_bias and an lm_head.weight equal to wte.weight are passed over. The number of heads is
-/// compared where the file tells it. Any rank may open and read alone.
+/// ones, wrong shapes and types are all named in one base::Error(bad_input); so is what gpt2_model refuses. Names may carry the
+/// prefix "transformer."; the mask buffers attn.bias and attn.masked_bias are passed over, and so is an lm_head.weight equal to
+/// wte.weight; one without wte.weight stands for it, since the two are one tensor. The number of heads is compared where the file
+/// tells it. Any rank may open and read alone.
 class Gpt2Weights {
  public:
   Gpt2Weights(const std::string& path, const std::vector<spec::Parameter>& parameters);
@@ -37,6 +39,7 @@ class Gpt2Weights {
 
  private:
   bool is_tied() const;  // lm_head.weight equals wte.weight
+  std::string name_in_file(const Gpt2Name& form) const;
 
   SafetensorsReader file_;
   std::string prefix_;

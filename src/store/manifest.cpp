@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/text.h"
 
 namespace trireme::store {
 namespace {
@@ -74,6 +75,9 @@ class Reader {
 };
 
 Json parsed(const std::string& text, const std::string& source) {
+  if (base::nests_deeper(text, base::deepest_nesting))
+    throw base::Error(base::Exit::mismatch,
+                      fmt::format("{}: damaged: brackets are nested more than {} deep", source, base::deepest_nesting));
   try {
     return Json::parse(text);
   } catch (const Json::exception& error) {

@@ -1,11 +1,11 @@
 // `trireme checkpoint` as a user meets it. Oracles: the bytes that were imported, the formula of the small checkpoint, what the
 // test broke; exact.
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "base/half.h"
-#include "store/gpt2_names.h"
 #include "validation/unit/support/process.h"
-#include "validation/unit/support/small_checkpoint.h"
+#include "validation/unit/support/small_gpt2.h"
 
 namespace trireme::test {
 namespace {
@@ -17,27 +17,10 @@ Result checkpoint(std::vector<std::string> words) {
 
 bool says(const Result& result, const std::string& part) { return (result.out + result.err).find(part) != std::string::npos; }
 
-const std::vector<spec::Parameter> parameters = spec::model_parameters(small_model(2));
-
-/// A GPT-2 whose values are any finite bits of magnitude below 2; `heads`: in its metadata.
+/// `heads`: in its metadata.
 std::string write_model(const std::string& path, bool heads = true) {
-  std::vector<store::SafetensorsEntry> entries;
-  for (const auto& parameter : parameters)
-    entries.push_back({store::gpt2_name(parameter).name, store::gpt2_name(parameter).shape});
-  std::map<std::string, std::string> about;
-  if (heads) about["heads"] = "4";
-  store::SafetensorsWriter writer(path, entries, about);
-  for (const auto& parameter : parameters) {
-    std::vector<float> values;
-    for (std::int64_t k = 0; k < parameter.elements(); ++k) {
-      const std::uint32_t bits = bits_of(store::Quantity::parameters, parameter.name, k, 5) & 0xbfffffff;
-      values.emplace_back();
-      std::memcpy(&values.back(), &bits, 4);
-    }
-    writer.write(store::gpt2_name(parameter).name, values.data(), parameter.elements());
-  }
-  writer.finish();
-  return path;
+  return write_gpt2_file(
+      path, {.metadata = heads ? std::map<std::string, std::string>{{"heads", "4"}} : std::map<std::string, std::string>{}});
 }
 
 class CheckpointCommand : public testing::Test {
@@ -70,7 +53,7 @@ TEST_F(CheckpointCommand, ExportRoundsToHalves) {
   ASSERT_EQ(checkpoint({"import", model_, step_}).status, 0);
   const store::SafetensorsReader before(model_);
   for (const std::string dtype : {"bf16", "fp16"}) {
-    const std::string path = folder_ / dtype;
+    const std::string path = folder_ / (dtype + ".safetensors");
     ASSERT_EQ(checkpoint({"export", step_, path, "--dtype", dtype}).status, 0);
     const store::SafetensorsReader after(path);
     EXPECT_LT(fs::file_size(path), fs::file_size(model_));
@@ -83,7 +66,7 @@ TEST_F(CheckpointCommand, ExportRoundsToHalves) {
       EXPECT_EQ(a, b) << tensor.name;
     }
   }
-  EXPECT_EQ(checkpoint({"export", step_, folder_ / "x", "--dtype", "fp8"}).status, 2);
+  EXPECT_EQ(checkpoint({"export", step_, folder_ / "x.safetensors", "--dtype", "fp8"}).status, 2);
 }
 
 TEST_F(CheckpointCommand, ExportDoesNotReplaceWhatItReads) {
@@ -140,6 +123,97 @@ TEST_F(CheckpointCommand, ImportsAModelInSeveralFiles) {
   EXPECT_EQ(read_text(folder_ / "back.safetensors"), read_text(model_));
 }
 
+/// Oracle: the keys and values that Hugging Face's GPT2Config has for this model; the weights that went in.
+TEST_F(CheckpointCommand, ExportMakesAFolderForFromPretrained) {
+  write_model(model_);
+  ASSERT_EQ(checkpoint({"import", model_, step_}).status, 0);
+  const std::string out = folder_ / "new/hf";
+  const Result exported = checkpoint({"export", step_, out});
+  ASSERT_EQ(exported.status, 0) << exported.err;
+  EXPECT_TRUE(says(exported, out + "/model.safetensors"));
+  EXPECT_EQ(read_text(out + "/model.safetensors"), read_text(model_));
+  const auto config = nlohmann::json::parse(read_text(out + "/config.json"));
+  const nlohmann::json expected = {{"model_type", "gpt2"},
+                                   {"activation_function", "gelu_new"},
+                                   {"layer_norm_epsilon", 1e-5},
+                                   {"n_layer", 2},
+                                   {"n_embd", 8},
+                                   {"n_head", 4},
+                                   {"n_positions", 6},
+                                   {"vocab_size", 301},
+                                   {"tie_word_embeddings", true},
+                                   {"scale_attn_weights", true},
+                                   {"n_inner", nullptr},
+                                   {"architectures", {"GPT2LMHeadModel"}},
+                                   {"torch_dtype", "float32"}};
+  for (const auto& [key, value] : expected.items()) EXPECT_EQ(config.value(key, nlohmann::json("none")), value) << key;
+
+  // and back, as a folder; then over it, since it describes the same model, whatever else it says
+  const std::string again = folder_ / "again/step-00000000";
+  ASSERT_EQ(checkpoint({"import", out, again}).status, 0);
+  write_text(out + "/config.json", R"({"n_layer":2,"n_embd":8,"n_head":4,"n_positions":6,"vocab_size":301,"my":"own"})");
+  EXPECT_EQ(checkpoint({"export", again, out, "--dtype", "bf16"}).status, 0);
+  EXPECT_TRUE(says(checkpoint({"import", out + "/", folder_ / "third"}), "2 layers"));
+  EXPECT_NE(read_text(out + "/config.json").find("own"), std::string::npos) << "the user's file was replaced";
+}
+
+TEST_F(CheckpointCommand, ExportDoesNotPairWeightsWithTheConfigOfOthers) {
+  write_model(model_);
+  ASSERT_EQ(checkpoint({"import", model_, step_}).status, 0);
+  fs::create_directory(folder_ / "hf");
+  const std::string config = folder_ / "hf/config.json";
+  for (const auto& [text, why] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"n_layer":3,"n_embd":8,"n_head":4,"n_positions":6,"vocab_size":301})", "n_layer = 3, this model 2"},
+           {R"({"n_layer":2,"n_embd":8,"n_head":2,"n_positions":6,"vocab_size":301})", "n_head = 2, this model 4"},
+           {R"({"n_layer":2,"n_embd":8,"n_head":4,"n_positions":6,"vocab_size":301,"activation_function":"relu"})", "relu"},
+           {"no JSON", "not a JSON object"}}) {
+    write_text(config, text);
+    for (const std::string& to : {folder_ / "hf", folder_ / "hf/model.safetensors"}) {
+      const Result result = checkpoint({"export", step_, to});
+      EXPECT_EQ(result.status, 2) << text;
+      EXPECT_TRUE(says(result, config)) << result.err;
+      EXPECT_TRUE(says(result, why)) << result.err;
+    }
+    EXPECT_EQ(read_text(config), text);
+    EXPECT_FALSE(fs::exists(folder_ / "hf/model.safetensors"));
+  }
+  // A file of another name is no part of the pair.
+  EXPECT_EQ(checkpoint({"export", step_, folder_ / "hf/other.safetensors"}).status, 0);
+  EXPECT_EQ(read_text(config), "no JSON");
+}
+
+TEST_F(CheckpointCommand, AnExportThatFailsLeavesNothing) {
+  write_model(model_);
+  ASSERT_EQ(checkpoint({"import", model_, step_}).status, 0);
+  // no room: the file may have 8 KiB, the model has 17
+  const Result full = run({"/bin/bash", "-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"", program().string(), "checkpoint",
+                           "export", step_, folder_ / "full"});
+  EXPECT_EQ(full.status, 1) << full.err;
+  EXPECT_TRUE(says(full, folder_ / "full/model.safetensors")) << full.err;
+  EXPECT_FALSE(fs::exists(folder_ / "full"));
+  for (const auto& [to, why] : std::vector<std::pair<std::string, std::string>>{
+           {model_ + "/below", "cannot make this folder"}, {folder_ / "none/x.safetensors", "there is no folder"}}) {
+    const Result result = checkpoint({"export", step_, to});
+    EXPECT_EQ(result.status, 2) << to;
+    EXPECT_TRUE(says(result, why)) << result.err;
+  }
+  EXPECT_EQ(checkpoint({"export", step_, folder_ / "bad", "--dtype", "int8"}).status, 2);
+  EXPECT_FALSE(fs::exists(folder_ / "bad"));
+}
+
+/// The tensor of a version to come: the manifest says so, with a checksum that is right.
+TEST_F(CheckpointCommand, ExportRefusesATensorThatGpt2HasNoNameFor) {
+  write_model(model_);
+  ASSERT_EQ(checkpoint({"import", model_, step_}).status, 0);
+  store::Manifest manifest = store::manifest(read_text(step_ + "/manifest.json"), "manifest");
+  manifest.config = "[model]\nlayers = 1\nhidden = 8\nheads = 4\nsequence = 6\nvocabulary = 301\n";
+  write_text(step_ + "/manifest.json", store::to_json(manifest));
+  const Result result = checkpoint({"export", step_, folder_ / "hf"});
+  EXPECT_EQ(result.status, 2) << result.err;
+  EXPECT_TRUE(says(result, "layers.1.norm1.weight, for which GPT-2's format has no name")) << result.err;
+  EXPECT_FALSE(fs::exists(folder_ / "hf"));
+}
+
 TEST_F(CheckpointCommand, ShowSaysWhatItIs) {
   write_checkpoint(folder_ / "run/checkpoints", small_model(2), {2, 2, 1}, 7);
   for (const std::string& where : {folder_ / "run", folder_ / "run/checkpoints", folder_ / "run/checkpoints/step-00000007"}) {
@@ -178,6 +252,7 @@ TEST_F(CheckpointCommand, VerifyNamesEachWrongFileAndEndsWith3) {
 
 TEST_F(CheckpointCommand, BadInputIs2) {
   std::ofstream(folder_ / "text.safetensors") << "no model at all";
+  fs::create_directory(folder_ / "empty");
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
       {{}, "subcommand"},
       {{"shwo", step_}, "unknown command 'shwo': did you mean show?"},
@@ -187,6 +262,7 @@ TEST_F(CheckpointCommand, BadInputIs2) {
       {{"verify", folder_.path()}, "no checkpoint here"},
       {{"import", folder_ / "none.safetensors", step_}, "none.safetensors"},
       {{"import", folder_ / "text.safetensors", step_}, "not a safetensors file"},
+      {{"import", folder_ / "empty", step_}, "holds no .safetensors file"},
       {{"export", folder_ / "nowhere", model_}, "no checkpoint here"}};
   for (const auto& [words, message] : wrong) {
     const Result result = checkpoint(words);

@@ -215,6 +215,22 @@ TEST_F(Safetensors, RefusesEveryDefectByName) {
   expect_error(base::Exit::bad_input, {path("absent")}, [&] { SafetensorsReader reader(path("absent")); });
 }
 
+/// Files as other programs write them, cut after their first bytes.
+TEST_F(Safetensors, NamesWhatAFileIsInstead) {
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 548105171\n", "git lfs pull"},
+      {std::string("PK\x03\x04\x00\x00\x08\x08\x00\x00", 10), "PyTorch"},
+      {std::string("\x80\x02\x8a\nl\xfc\x9c\x46\xf9\x20", 10), "PyTorch"},
+      {"\x89HDF\r\n\x1a\n\x02\x08\x08", "HDF5"},
+      {"<!DOCTYPE html><html>Entry not found", "download"},
+      {std::string("GGUF\x03\0\0\0\x93\0\0\0", 12), "GGUF"},
+      {std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03", 10), "gzip"}};
+  for (const auto& [bytes, says] : files) {
+    const std::string file = put(bytes);
+    expect_error(base::Exit::bad_input, {file, says}, [&] { SafetensorsReader reader(file); });
+  }
+}
+
 TEST_F(Safetensors, AnIndexJoinsSeveralFiles) {
   const auto write = [&](const std::string& name, const std::string& tensor, float value) {
     SafetensorsWriter writer(path(name), {{tensor, {1}}}, {{"from", name}});

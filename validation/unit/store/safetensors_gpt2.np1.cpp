@@ -187,7 +187,9 @@ TEST_F(Gpt2, HoldsTheNumberOfHeadsAgainstMetadataOrConfig) {
   for (const auto& one : parameters()) write_gpt2(*writer, one, std::vector<float>(elements_of(one.shape)));
   writer->finish();
   EXPECT_EQ(SafetensorsReader(noted).metadata().at("heads"), "3");
-  EXPECT_NO_THROW(Gpt2Weights(noted, parameters())) << "the file's own word counts before config.json";
+  EXPECT_THROW(Gpt2Weights(noted, parameters()), base::Error) << "config.json says 2";
+  std::ofstream(config) << R"({"n_head": 3})";
+  EXPECT_NO_THROW(Gpt2Weights(noted, parameters()));
 }
 
 TEST_F(Gpt2, ListsEveryMisfitAtOnce) {
