@@ -1,10 +1,8 @@
 // Dispatch of subcommands.
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -12,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "command/commands.h"
 #include "command/version.h"
@@ -75,17 +74,18 @@ int dispatch(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  base::set_up_process();
   try {
     const int status = dispatch(argc, argv);
-    if (std::fflush(stdout) != 0) base::fail("error: standard output: cannot write: {}", std::strerror(errno));
+    base::finish_output();
     return status;
   } catch (const grid::Agreed& end) {  // already said, by one rank
     return static_cast<int>(end.status);
   } catch (const base::Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
+    base::print_error(error.what());
     return static_cast<int>(error.status());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "trireme: {}\n", error.what());
+    base::print_error(std::ferror(stdout) ? "error: standard output: cannot write" : "trireme: " + base::words_of(error));
     return static_cast<int>(base::Exit::failure);
   }
 }

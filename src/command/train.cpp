@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "base/process.h"
 #include "command/arguments.h"
 #include "command/commands.h"
 #include "command/version.h"
@@ -74,7 +75,7 @@ int train(int argc, char** argv) {
   } catch (const grid::Agreed&) {
     throw;
   } catch (const std::exception& error) {
-    world.abort(base::Exit::failure, error.what());  // one rank alone: the others may be waiting for it
+    world.abort(base::Exit::failure, base::words_of(error));  // one rank alone: the others may be waiting for it
   }
 }
 

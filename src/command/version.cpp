@@ -5,6 +5,8 @@
 #include <hdf5.h>
 #include <mpi.h>
 
+#include "base/version.h"
+
 namespace trireme::command {
 
 std::string version_text() {
@@ -16,8 +18,8 @@ std::string version_text() {
     if (c == '\t') c = ' ';
   unsigned major = 0, minor = 0, release = 0;
   H5get_libversion(&major, &minor, &release);
-  return fmt::format("Trireme {} (GCC {}, {}, HDF5 {}.{}.{}, {})\n", version, __VERSION__, library.substr(0, library.find('\n')),
-                     major, minor, release, openblas_get_config());
+  return fmt::format("Trireme {} (GCC {}, {}, HDF5 {}.{}.{}, {})\n", base::version, __VERSION__,
+                     library.substr(0, library.find('\n')), major, minor, release, openblas_get_config());
 }
 
 }  // namespace trireme::command

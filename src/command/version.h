@@ -5,8 +5,6 @@
 
 namespace trireme::command {
 
-inline constexpr const char* version = "0.1.0";
-
 /// "Trireme 0.1.0 (...)\n": compiler and libraries, as linked.
 std::string version_text();
 

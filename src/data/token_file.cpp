@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/file.h"
 
 namespace trireme::data {
 namespace {
@@ -16,14 +17,16 @@ using base::refuse;
 
 static_assert(std::endian::native == std::endian::little, "token files are little-endian and read as they are");
 
-/// One of the pair PREFIX.bin, PREFIX.idx.
-base::MappedFile map(const std::string& prefix, const char* ending) {
-  const std::string path = prefix + ending;
-  if (!std::filesystem::exists(path))
-    refuse(
-        "{}: no such file; tokens are a pair PREFIX.bin and PREFIX.idx, here with the prefix \"{}\" (trireme prepare makes one)",
-        path, prefix);
-  return base::MappedFile(path);
+/// The prefix of a pair PREFIX.bin, PREFIX.idx that is there.
+const std::string& prefix_of_pair(const std::string& prefix) {
+  for (const char* ending : {".idx", ".bin"})
+    if (!std::filesystem::exists(prefix + ending))
+      refuse(
+          "{0}{1}: no such file; tokens are a pair PREFIX.bin and PREFIX.idx, here with the prefix \"{0}\" (trireme prepare "
+          "makes "
+          "one)",
+          prefix, ending);
+  return prefix;
 }
 
 /// Fields are not aligned (34 is no multiple of 8), so each is copied out.
@@ -41,9 +44,10 @@ IdType id_type(const std::string& path, int code) {
          code < static_cast<int>(names.size()) ? names[code] : "unknown", code);
 }
 
-template <class Id>
-void widen(const std::byte* from, std::int64_t count, std::int32_t* out) {
-  for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<std::int32_t>(load<Id>(from, i));
+/// Narrow ids that lie at the end of `out` become wide ones: no id is overwritten before it is read.
+void widen(std::int64_t count, std::int32_t* out) {
+  const std::byte* const narrow = reinterpret_cast<const std::byte*>(out) + 2 * count;
+  for (std::int64_t i = 0; i < count; ++i) out[i] = load<std::uint16_t>(narrow, i);
 }
 
 /// The largest id, negative ones counting as larger than all others.
@@ -56,14 +60,13 @@ std::uint32_t largest(const std::int32_t* ids, std::int64_t count) {
 }  // namespace
 
 TokenFile::TokenFile(const std::string& prefix, std::int64_t vocabulary)
-    : prefix_(prefix), vocabulary_(vocabulary), index_(map(prefix, ".idx")), ids_(map(prefix, ".bin")) {
-  check_index();
+    : prefix_(prefix_of_pair(prefix)), vocabulary_(vocabulary), ids_(prefix + ".bin") {
+  check_index(prefix + ".idx", base::MappedFile(prefix + ".idx").bytes());
 }
 
-void TokenFile::check_index() {
-  const std::string path = prefix_ + ".idx";
-  const std::byte* const bytes = index_.bytes().data();
-  const std::int64_t size = std::ssize(index_.bytes());
+void TokenFile::check_index(const std::string& path, std::span<const std::byte> index) {
+  const std::byte* const bytes = index.data();
+  const std::int64_t size = std::ssize(index);
   if (size < index_header_bytes) refuse("{}: truncated: {} bytes, the header alone has {}", path, size, index_header_bytes);
   if (std::memcmp(bytes, index_magic, sizeof index_magic) != 0)
     refuse("{}: not an index of tokens: expected the first bytes \"MMIDIDX\\0\\0\"", path);
@@ -102,20 +105,18 @@ void TokenFile::check_index() {
     last = boundary;
   }
   documents_ = D - 1;
-  if (const std::int64_t bin = tokens_ * bytes_of(type_); std::ssize(ids_.bytes()) != bin)
+  if (const std::int64_t bin = tokens_ * bytes_of(type_); ids_.size() != bin)
     refuse("{}.bin: {}: {} bytes, expected {} ({} tokens of {} bytes by {})", prefix_,
-           std::ssize(ids_.bytes()) < bin ? "truncated" : "too long", std::ssize(ids_.bytes()), bin, tokens_, bytes_of(type_),
-           path);
+           ids_.size() < bin ? "truncated" : "too long", ids_.size(), bin, tokens_, bytes_of(type_), path);
 }
 
 void TokenFile::read(std::int64_t first, std::int64_t count, std::int32_t* out) const {
   if (first < 0 || count < 0 || first > tokens_ - count)
     base::fail("{}.bin: read of tokens {} to {} of {}", prefix_, first, first + count - 1, tokens_);
-  const std::byte* const from = ids_.bytes().data() + first * bytes_of(type_);
-  if (type_ == IdType::u16)
-    widen<std::uint16_t>(from, count, out);
-  else
-    widen<std::int32_t>(from, count, out);
+  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(out, static_cast<std::size_t>(count)));
+  const std::int64_t size = count * bytes_of(type_);
+  ids_.read(first * bytes_of(type_), bytes.last(static_cast<std::size_t>(size)));
+  if (type_ == IdType::u16) widen(count, out);
   if (largest(out, count) < vocabulary_) return;
   const auto* bad = std::find_if(out, out + count, [&](std::int32_t id) { return id < 0 || id >= vocabulary_; });
   refuse("{}.bin: token {} is {}: expected ids from 0 to {} (model.vocabulary = {})", prefix_, first + (bad - out), *bad,

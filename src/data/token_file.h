@@ -5,9 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
-#include "base/file.h"
+#include "base/piecewise_file.h"
 
 namespace trireme::data {
 
@@ -23,24 +24,25 @@ constexpr std::int64_t bytes_of(IdType type) { return type == IdType::u16 ? 2 : 
 /// file, what it holds and what was expected. Threads may read at the same time.
 class TokenFile {
  public:
-  /// Maps both files and checks the index entirely, without touching the ids. `vocabulary` is V: ids are 0 .. V-1.
+  /// Opens both files and checks the index entirely, without touching the ids. `vocabulary` is V: ids are 0 .. V-1.
   TokenFile(const std::string& prefix, std::int64_t vocabulary);
 
   std::int64_t tokens() const { return tokens_; }
   std::int64_t documents() const { return documents_; }
 
-  /// Tokens first .. first + count - 1 of the stream into out [count]. Refuses an id outside the vocabulary.
+  /// Tokens first .. first + count - 1 of the stream into out [count]. Refuses an id outside the vocabulary; throws
+  /// base::Error (failure) when the file has been cut short or cannot be read.
   void read(std::int64_t first, std::int64_t count, std::int32_t* out) const;
 
-  /// Scans all ids, at memory speed. One rank is enough.
+  /// Scans all ids. One rank is enough.
   void check_ids() const;
 
  private:
-  void check_index();
+  void check_index(const std::string& path, std::span<const std::byte> index);
 
   std::string prefix_;
   std::int64_t vocabulary_;
-  base::MappedFile index_, ids_;
+  base::PiecewiseFile ids_;
   IdType type_{};
   std::int64_t tokens_ = 0, documents_ = 0;
 };

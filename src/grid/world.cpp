@@ -1,13 +1,14 @@
 #include "grid/world.h"
 
 #include <array>
-#include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include <fmt/format.h>
 #include <mpi.h>
 #include <unistd.h>
 
+#include "base/process.h"
 #include "grid/mpi_check.h"
 #include "grid/mpi_communicator.h"
 
@@ -32,10 +33,13 @@ MPI_Comm ranks_of_node(int rank) {
   return node;
 }
 
-void print_error(const std::string& message) {
-  const std::string line = message + "\n";
-  std::fwrite(line.data(), 1, line.size(), stderr);
-  std::fflush(stderr);
+LastWords::Write last_words;
+
+[[noreturn]] void end_all_ranks(base::Exit status, const std::string& message) {
+  base::print_error(message);
+  if (last_words) last_words(status, message);
+  MPI_Abort(MPI_COMM_WORLD, static_cast<int>(status));
+  std::abort();
 }
 
 /// Before there is a world that could agree: one message, from the process the launcher calls the first.
@@ -43,7 +47,7 @@ void print_error(const std::string& message) {
   bool first = true;
   for (const char* name : {"PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"})
     if (const char* value = std::getenv(name)) first = first && std::atoi(value) == 0;
-  if (first) print_error(message);
+  if (first) base::print_error(message);
   throw Agreed{base::Exit::bad_input, message};
 }
 
@@ -54,10 +58,13 @@ void mpi_failed(int error, const char* call, const char* file, int line) {
   int length = 0, rank = -1;
   MPI_Error_string(error, words.data(), &length);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  print_error(fmt::format("rank {} on {}: {}:{}: {} failed: {}", rank, host_name(), file, line, call, words.data()));
-  MPI_Abort(MPI_COMM_WORLD, static_cast<int>(base::Exit::failure));
-  std::abort();
+  end_all_ranks(base::Exit::failure,
+                fmt::format("rank {} on {}: {}:{}: {} failed: {}", rank, host_name(), file, line, call, words.data()));
 }
+
+LastWords::LastWords(Write write) { last_words = std::move(write); }
+
+LastWords::~LastWords() { last_words = nullptr; }
 
 std::optional<std::string> launcher_mismatch(int size, const std::function<const char*(const char*)>& variable) {
   if (size > 1) return std::nullopt;
@@ -111,14 +118,14 @@ void World::agree(const std::function<void()>& work) {
   } catch (const base::Error& thrown) {
     error = thrown;
   } catch (const std::exception& thrown) {
-    error.emplace(base::Exit::failure, fmt::format("rank {} on {}: {}", rank(), host_, thrown.what()));
+    error.emplace(base::Exit::failure, fmt::format("rank {} on {}: {}", rank(), host_, base::words_of(thrown)));
   }
   // The maximum is the lowest failing rank's, with its status in the last eight bits.
   const std::int64_t mine = error ? (std::int64_t{size() - rank()} << 8) + static_cast<int>(error->status()) : 0;
   std::int64_t first = mine;
   everyone_.all_reduce(first, Reduce::maximum);
   if (first == 0) return;
-  if (first == mine) print_error(error->what());
+  if (first == mine) base::print_error(error->what());
   throw Agreed{static_cast<base::Exit>(first & 255), first == mine ? error->what() : ""};
 }
 
@@ -129,9 +136,7 @@ std::string World::said(const Agreed& end) {
 }
 
 void World::abort(base::Exit status, const std::string& message) const {
-  print_error(fmt::format("rank {} on {}: {}", rank(), host_, message));
-  MPI_Abort(MPI_COMM_WORLD, static_cast<int>(status));
-  std::abort();
+  end_all_ranks(status, fmt::format("rank {} on {}: {}", rank(), host_, message));
 }
 
 }  // namespace trireme::grid

@@ -20,6 +20,17 @@ struct Agreed {
   std::string message;  // what was printed, on the rank that printed it; elsewhere empty
 };
 
+/// While it lives, what makes one rank end all others (World::abort, a failed MPI call) is first given to `write`, with its exit
+/// status. One at a time; `write` is called by any thread and must not throw.
+class LastWords {
+ public:
+  using Write = std::function<void(base::Exit, const std::string&)>;
+  explicit LastWords(Write write);
+  ~LastWords();
+  LastWords(const LastWords&) = delete;
+  LastWords& operator=(const LastWords&) = delete;
+};
+
 /// A launcher that does not speak this MPI's language starts N programs that each believe to be alone. Returns what to tell the
 /// user, or nothing when `size` is what the launcher's variables say. `variable` reads the environment: null if unset.
 std::optional<std::string> launcher_mismatch(int size, const std::function<const char*(const char*)>& variable);
@@ -56,7 +67,7 @@ class World {
   /// Every rank, after agree() threw `end`: what was printed, on rank 0; nothing elsewhere.
   std::string said(const Agreed& end);
 
-  /// Any rank and thread, alone: prints the message with rank and host, and ends all ranks with `status`.
+  /// Any rank and thread, alone: prints the message with rank and host, tells it the LastWords, and ends all ranks with `status`.
   [[noreturn]] void abort(base::Exit status, const std::string& message) const;
 
  private:

@@ -11,6 +11,7 @@
 #include "base/alignment.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/process.h"
 #include "run/machine.h"
 #include "spec/memory.h"
 #include "store/checkpoint_folder.h"
@@ -33,9 +34,12 @@ std::string make_run_id(grid::World& world) {
   return id;
 }
 
+/// A thread of its own where the system gives one; else the work is done by whoever asks for its result.
+constexpr auto in_background = std::launch::async | std::launch::deferred;
+
 template <class T>
 bool ready(const std::future<T>& future) {
-  return !future.valid() || future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  return !future.valid() || future.wait_for(std::chrono::seconds(0)) != std::future_status::timeout;
 }
 
 View take_snapshot(std::int64_t bytes, kernels::Arena& arena) {
@@ -72,6 +76,9 @@ void CheckpointWriter::agree(const std::function<void()>& work) {
         work();
       } catch (const base::Error& error) {
         throw base::Error(error.status(), fmt::format("checkpoint of step {} was not written: {}", step_, error.what()));
+      } catch (const std::exception& error) {
+        base::fail("checkpoint of step {} was not written: rank {} on {}: {}", step_, grid_.world().rank(), grid_.world().host(),
+                   base::words_of(error));
       }
     });
   } catch (const grid::Agreed&) {
@@ -147,7 +154,7 @@ void CheckpointWriter::start_writing(std::vector<store::TensorPart> parts) {
   if (rows_.empty()) return;
   const auto [tensor, data, pipeline] = grid_.at();
   const store::ShardHeader header{run_id_, step_, pipeline, tensor, data};
-  writing_ = std::async(std::launch::async,
+  writing_ = std::async(in_background,
                         [header, folder = partial_, own = std::move(parts)] { return store::write_shard(folder, header, own); });
 }
 
@@ -170,7 +177,7 @@ void CheckpointWriter::start_publishing() {
   for (const std::string& text : records)
     if (!text.empty()) manifest.files.push_back(store::file_record(text, "a rank's record"));
   std::erase(plan_.damaged, store::step_folder_name(step_));  // written anew
-  publishing_ = std::async(std::launch::async, [manifest = std::move(manifest), partial = partial_, plan = plan_] {
+  publishing_ = std::async(in_background, [manifest = std::move(manifest), partial = partial_, plan = plan_] {
     store::publish(partial, manifest);
     store::prune(plan.folder, plan.keep, plan.damaged);
   });

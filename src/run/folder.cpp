@@ -5,6 +5,8 @@
 #include <cstring>
 #include <filesystem>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/process.h"
 
 namespace trireme::run {
 namespace {
@@ -45,6 +48,27 @@ bool holds_other_things(const std::string& path) {
     if (!ours.contains(name.extension() == ".partial" ? name.stem().string() : name.string())) return true;
   }
   return false;
+}
+
+/// Changes a file in place; false when not all of `text` could be written.
+bool overwrite(const std::string& path, const std::string& text) {
+  const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  const bool written = file >= 0 && pwrite(file, text.data(), text.size(), 0) == std::ssize(text) &&
+                       ftruncate(file, static_cast<off_t>(text.size())) == 0;
+  if (file >= 0) close(file);
+  return written;
+}
+
+/// All of it at once, past the buffer of the standard stream, which would keep what could not be written. False on an error.
+bool write_to_standard_output(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (written >= 0)
+      text.remove_prefix(static_cast<std::size_t>(written));
+    else if (errno != EINTR)
+      return false;
+  }
+  return true;
 }
 
 [[noreturn]] void refuse_held(const std::string& path) {
@@ -92,7 +116,7 @@ void write_status_in(const std::string& directory, const std::string& text) noex
   try {
     base::write_file_atomically(file, text + "\n");
   } catch (const std::exception&) {
-    std::ofstream(file, std::ios::in | std::ios::out) << text.substr(0, text.find(' ')) << " ended\n";  // as long as "running"
+    if (!overwrite(file, text + "\n")) overwrite(file, text.substr(0, text.find(' ')) + " ended\n");  // as long as "running"
   }
 }
 
@@ -108,8 +132,7 @@ RunFolder::RunFolder(std::string path, bool resumes) : path_(std::move(path)) {
     base::fail("{}: cannot write: {}", file("lock"), std::strerror(errno));
   if (!resumes)
     for (const char* name : {"metrics.csv", "log.txt", "summary.json"}) fs::remove(file(name), error);
-  log_.open(file("log.txt"), std::ios::app);
-  if (!log_) base::refuse("{}: cannot write: {}", file("log.txt"), std::strerror(errno));
+  log_.emplace(file("log.txt"));
 }
 
 RunFolder::~RunFolder() {
@@ -122,9 +145,10 @@ void RunFolder::write(const std::string& name, const std::string& content) const
 }
 
 void RunFolder::print(const std::string& text) {
-  fmt::print("{}", text);
-  std::fflush(stdout);
-  log_ << text << std::flush;
+  if (!write_to_standard_output(text) && !std::exchange(output_failed_, true))
+    base::print_error(fmt::format("warning: standard output: cannot write: {}; the run goes on, and {} has its lines",
+                                  std::strerror(errno), file("log.txt")));
+  note(text);
 }
 
 }  // namespace trireme::run

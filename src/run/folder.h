@@ -2,10 +2,11 @@
 // member is for that rank.
 #pragma once
 
-#include <fstream>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
+#include "run/appended_file.h"
 
 namespace trireme::run {
 
@@ -20,7 +21,7 @@ void check_output_file(const std::string& key, const std::string& path);
 inline std::string checkpoints_of(const std::string& path) { return path + "/checkpoints"; }
 
 /// Replaces the file `status` of a run: how it ended, or "running", which stays when it is killed. On a full disk in place, where
-/// the old text makes room; never an error. Rank 0's by RunFolder; the watchdog's by any rank, since rank 0 may be the silent
+/// the old text has a block; never an error. Rank 0's by RunFolder; the watchdog's by any rank, since rank 0 may be the silent
 /// one.
 void write_status_in(const std::string& directory, const std::string& text) noexcept;
 
@@ -35,14 +36,19 @@ class RunFolder {
 
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   void write(const std::string& name, const std::string& content) const;
-  /// To standard output and log.txt.
+  /// To standard output and log.txt. Output that nobody takes any more is said once on standard error; the run goes on.
   void print(const std::string& text);
+  /// To log.txt alone.
+  void note(const std::string& text) { log_->append(text); }
+  /// Why the last lines are not in log.txt; empty when they are.
+  const std::string& log_fault() const { return log_->fault(); }
   void write_status(const std::string& text) const noexcept { write_status_in(path_, text); }
 
  private:
   std::string path_;
   int lock_ = -1;
-  std::ofstream log_;
+  std::optional<AppendedFile> log_;
+  bool output_failed_ = false;
 };
 
 }  // namespace trireme::run

@@ -1,13 +1,16 @@
 #include "run/loop.h"
 
+#include <array>
 #include <cmath>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/process.h"
 #include "config/write.h"
 #include "run/copies.h"
+#include "run/machine.h"
 #include "run/non_finite.h"
 #include "run/weights_file.h"
 
@@ -32,13 +35,15 @@ Loop::Loop(const config::Resolved& resolved, const Start& start, train::Trainer&
 
 Ended Loop::run() {
   recorder_.open();
+  read_ahead(first_step_);
   StepRecord record{.step = first_step_, .result = {}, .validation_loss = {}};
   Request request = next_request();
-  while (record.step < config_.run.steps && !ends(request)) {
+  while (record.step < config_.run.steps && !ends(request) && !any_fault_) {
     tracer_.begin(record.step + 1);
     record = step(record.step);
     if (record.result.finite()) request = next_request();
     if (record.result.finite() && !ends(request)) evaluate(record);
+    record.peak_memory_bytes = peak_memory_;
     recorder_.log(record);
     stop_if_not_finite(record);
     stop_if_copies_differ(record.step);
@@ -54,12 +59,26 @@ StepRecord Loop::step(std::int64_t k) {
   world_.activity().set_step(k + 1);
   const double begin = base::now();
   const train::StepResult result = trainer_.step(k);
+  read_ahead(k + 1);
   return recorder_.record(k + 1, result, base::now() - begin);
 }
 
+/// The tokens of step `step`, before it begins: a fault in them is agreed while the weights are those of the last good step.
+void Loop::read_ahead(std::int64_t step) {
+  if (step >= config_.run.steps) return;
+  const grid::Activity::Scope scope(world_.activity(), grid::Work::data);
+  try {
+    trainer_.read_ahead(step);
+  } catch (const base::Error& error) {
+    fault_ = error;
+  }
+}
+
 Request Loop::next_request() {
-  std::int64_t busy = saves_.busy();
-  const Request request = requests_.next({&busy, 1});
+  std::array<std::int64_t, 3> shared = {saves_.busy(), peak_resident_memory(), fault_.has_value()};
+  const Request request = requests_.next(shared);
+  const auto [busy, peak_memory, any_fault] = shared;
+  peak_memory_ = peak_memory, any_fault_ = any_fault > 0;
   saves_.advance(busy);
   return request;
 }
@@ -79,7 +98,7 @@ void Loop::end_trace() {
   try {
     tracer_.end();
   } catch (const base::Error& error) {
-    fmt::print(stderr, "warning: {}; the run goes on\n", error.what());
+    base::print_error(fmt::format("warning: {}; the run goes on", error.what()));
   }
 }
 
@@ -88,6 +107,25 @@ void Loop::stop(base::Exit status, const std::string& why) {
   end_trace();
   world_.agree([&] { throw base::Error(status, why); });
   throw std::logic_error("agree throws on every rank what was thrown on one");
+}
+
+/// The tokens of the step after `step` cannot be had on some rank. What the steps before it reached is saved.
+void Loop::stop_for_tokens(std::int64_t step) {
+  std::string saved = "no step was taken";
+  if (recorder_.steps() > 0) {
+    stop_if_weights_not_finite(step);
+    try {
+      saves_.last(step);
+      saved = fmt::format("saved at step {}", step);
+    } catch (const grid::Agreed&) {
+      saved = fmt::format("step {} could not be saved", step);
+    }
+  }
+  world_.agree([&] {
+    if (fault_)
+      throw base::Error(fault_->status(), fmt::format("tokens of step {}, rank {} on {}: {}; {}", step + 1, world_.rank(),
+                                                      world_.host(), fault_->what(), saved));
+  });
 }
 
 void Loop::stop_if_not_finite(const StepRecord& record) {
@@ -136,13 +174,15 @@ void Loop::finish(const StepRecord& last) {
 }
 
 Ended Loop::end(Request request, const StepRecord& last) {
-  if (recorder_.steps() == 0)
+  if (recorder_.steps() == 0 && !any_fault_)
     recorder_.print(fmt::format("step {} of {}: nothing was left to do\n", last.step, config_.run.steps));
   recorder_.last_step_done();
+  if (any_fault_ && !ends(request)) stop_for_tokens(last.step);
   finish(last);
   if (last.step >= config_.run.steps) {
     world_.agree([&] {
-      if (recorder_.lost()) throw *recorder_.lost();
+      const std::string lost = recorder_.lost();
+      if (!lost.empty()) base::fail("all steps are done, but a result is not on disk: {}", lost);
     });
     return {base::Exit::done, "done"};
   }

@@ -1,6 +1,7 @@
 // The steps of a run, and what comes between them: evaluation, traces, saves, checks, and the requests that end it.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "config/reader.h"
@@ -30,11 +31,13 @@ class Loop {
 
  private:
   StepRecord step(std::int64_t k);
+  void read_ahead(std::int64_t step);
   Request next_request();
   void evaluate(StepRecord& record);
   void save(std::int64_t step);
   void end_trace();
   [[noreturn]] void stop(base::Exit status, const std::string& why);
+  void stop_for_tokens(std::int64_t step);
   void stop_if_not_finite(const StepRecord& record);
   void stop_if_weights_not_finite(std::int64_t step);
   void stop_if_copies_differ(std::int64_t step);
@@ -49,6 +52,9 @@ class Loop {
   Recorder recorder_;
   Saves saves_;
   Tracer tracer_;
+  std::optional<base::Error> fault_;  // of this rank, in the tokens of the next step
+  bool any_fault_ = false;            // of all ranks, as last agreed
+  std::int64_t peak_memory_ = 0;      // resident bytes, the largest of the ranks, as last agreed
 };
 
 }  // namespace trireme::run

@@ -1,10 +1,14 @@
 #include "run/recorder.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/process.h"
+#include "base/units.h"
 #include "run/machine.h"
 #include "run/report.h"
 #include "spec/flops.h"
@@ -13,18 +17,26 @@ namespace trireme::run {
 
 Recorder::Recorder(grid::World& world, const config::Config& config, const Start& start, const Machine& machine,
                    RunFolder* folder)
-    : world_(world), config_(config), start_(start), machine_(machine), folder_(folder) {}
+    : world_(world), config_(config), start_(start), machine_(machine), folder_(folder), peak_flops_(machine.peak_flops) {}
 
 void Recorder::open() {
   world_.agree([&] {
-    if (folder_) metrics_.emplace(folder_->file("metrics.csv"), start_.origin.step);
+    if (!folder_) return;
+    const std::string path = folder_->file("metrics.csv");
+    const std::int64_t step = start_.origin.step;
+    const bool is_there = step > 0 && std::filesystem::exists(path);
+    const KeptRows kept = kept_rows(is_there ? base::read_file(path) : "", step, config_.batch.global);
+    metrics_.emplace(path, kept.rows);
+    if (kept.dropped > 0) folder_->print(fmt::format("{}: {} lines that are no rows were left out\n", path, kept.dropped));
+    if (!kept.missing.empty()) folder_->print(fmt::format("{}: these steps have no row: {}\n", path, kept.missing));
   });
 }
 
 StepRecord Recorder::record(std::int64_t step, const train::StepResult& result, double seconds) {
-  if (steps_ == 0) private_first_step_ = private_memory();
-  pace_ = steps_ <= 1 ? seconds : pace_ + (seconds - pace_) / std::min<double>(static_cast<double>(steps_), 20);
-  ++steps_;
+  if (seconds_.empty()) private_first_step_ = private_memory();
+  const auto before = static_cast<double>(seconds_.size());
+  pace_ = before <= 1 ? seconds : pace_ + (seconds - pace_) / std::min<double>(before, 20);
+  seconds_.push_back(seconds);
   const double batch = static_cast<double>(config_.batch.global), ranks = world_.size();
   StepRecord record{.step = step, .result = result, .validation_loss = {}, .seconds = seconds, .threads = start_.threads};
   record.samples = step * config_.batch.global;
@@ -40,38 +52,65 @@ bool Recorder::logged(const StepRecord& record) const {
          record.validation_loss.has_value() || !record.result.finite();
 }
 
-void Recorder::log(StepRecord& record) {
-  if (!logged(record)) return;
-  record.peak_memory_bytes = static_cast<std::int64_t>(world_.everyone().largest(static_cast<double>(peak_resident_memory())));
-  const grid::Activity::Scope scope(world_.activity(), grid::Work::output);
+/// A step faster than the peak shows that the peak was measured while the machine was busy, or that other products are faster.
+void Recorder::distrust_peak(const StepRecord& record) {
+  const double rate = record.hardware_tflops * 1e12;
+  if (peak_flops_ == 0 || rate <= peak_flops_) return;
+  folder_->print(fmt::format(
+      "note: step {} computed {}FLOP/s a rank, more than the {}FLOP/s measured at the start. The machine was busy then, "
+      "or this model's products are faster than those; shares of that rate are left out from here on\n",
+      record.step, base::rate_text(rate), base::rate_text(peak_flops_)));
+  peak_flops_ = 0;
+}
+
+void Recorder::log(const StepRecord& record) {
   if (!folder_) return;
-  keep_going([&] { metrics_->append(record); });
+  const grid::Activity::Scope scope(world_.activity(), grid::Work::output);
+  metrics_->append(record);
+  if (!logged(record)) return;
+  distrust_peak(record);
   const double left = pace_ * static_cast<double>(config_.run.steps - record.step);
-  folder_->print(step_line(record, config_.run.steps, machine_.peak_flops, left));
+  folder_->print(step_line(record, config_.run.steps, peak_flops_, left));
 }
 
 void Recorder::last_step_done() { private_last_step_ = private_memory(); }
+
+RunFacts Recorder::facts(const StepRecord& last, std::int64_t peak_memory) const {
+  RunFacts facts{last, step_times(seconds_), peak_memory, {}, start_.threads};
+  for (const grid::Place& place : start_.places)
+    if (std::find(facts.hosts.begin(), facts.hosts.end(), place.host) == facts.hosts.end()) facts.hosts.push_back(place.host);
+  return facts;
+}
 
 void Recorder::summarize(train::Trainer& trainer, const kernels::Arena& snapshot, const StepRecord& last) {
   const ProcessFacts process{base::now() - machine_.begin, machine_.private_memory, private_first_step_, private_last_step_,
                              private_memory()};
   const RankTable table = gather_ranks(trainer, snapshot, process);
+  const double peak_memory = world_.everyone().largest(static_cast<double>(peak_resident_memory()));
   if (!folder_) return;
-  keep_going([&] { folder_->write("summary.json", summary_json(table, config_, start_.layout.shape, last)); });
+  try {
+    const RunFacts run = facts(last, static_cast<std::int64_t>(peak_memory));
+    folder_->write("summary.json", summary_json(table, config_, start_.layout.shape, run));
+  } catch (const base::Error& error) {
+    lost_summary_ = error.what();
+    base::print_error(fmt::format("warning: {}", lost_summary_));
+  }
   folder_->print("\n" + end_table(table, start_));
 }
 
-void Recorder::keep_going(const std::function<void()>& write) {
-  try {
-    write();
-  } catch (const base::Error& error) {
-    if (!lost_) fmt::print(stderr, "warning: {}; the run goes on\n", error.what());
-    lost_ = error;
-  }
+std::string Recorder::lost() const {
+  if (!folder_) return "";
+  for (const std::string& fault : {lost_summary_, metrics_->fault(), folder_->log_fault()})
+    if (!fault.empty()) return fault;
+  return "";
 }
 
 void Recorder::print(const std::string& text) const {
   if (folder_) folder_->print(text);
+}
+
+void Recorder::note(const std::string& text) const {
+  if (folder_) folder_->note(text);
 }
 
 }  // namespace trireme::run

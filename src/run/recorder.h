@@ -1,9 +1,10 @@
-// What a run tells while it runs: a row and a line a step, the summary at its end. A result that cannot be written does not cost
-// the run: it is said once, and a run that is done has status failure then.
+// What a run tells while it runs: a row a step, a line a logged step, the summary at its end. A result that cannot be written
+// does not cost the run: it is said once, and a run that is done has status failure then.
 #pragma once
 
-#include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "run/folder.h"
 #include "run/records.h"
@@ -23,27 +24,29 @@ class Recorder {
  public:
   Recorder(grid::World& world, const config::Config& config, const Start& start, const Machine& machine, RunFolder* folder);
 
-  /// Opens metrics.csv; what fails is agreed.
+  /// Opens metrics.csv, and says which of its rows an earlier start has lost; what fails is agreed.
   void open();
   /// The record of step `step` >= 1, which took `seconds`, with its rates.
   StepRecord record(std::int64_t step, const train::StepResult& result, double seconds);
-  /// Writes and prints it, if it is one that is logged.
-  void log(StepRecord& record);
+  /// Writes its row, and prints its line if it is a step that is logged.
+  void log(const StepRecord& record);
   /// After the last step and before the last save: what private memory has come to.
   void last_step_done();
   /// summary.json, and the table of where time went. `snapshot`: the memory that saves take.
   void summarize(train::Trainer& trainer, const kernels::Arena& snapshot, const StepRecord& last);
-  /// Rank 0: calls `write`, and keeps what it throws.
-  void keep_going(const std::function<void()>& write);
+  /// Rank 0: to standard output and log.txt; to log.txt alone.
   void print(const std::string& text) const;
+  void note(const std::string& text) const;
 
   /// Steps recorded since this start.
-  std::int64_t steps() const { return steps_; }
-  /// Why a result could not be written, the last time.
-  const std::optional<base::Error>& lost() const { return lost_; }
+  std::int64_t steps() const { return std::ssize(seconds_); }
+  /// Rank 0, at the end: why a result is not on disk; empty when all are.
+  std::string lost() const;
 
  private:
   bool logged(const StepRecord& record) const;
+  void distrust_peak(const StepRecord& record);
+  RunFacts facts(const StepRecord& last, std::int64_t peak_memory) const;
 
   grid::World& world_;
   const config::Config& config_;
@@ -51,9 +54,10 @@ class Recorder {
   Machine machine_;
   RunFolder* folder_;
   std::optional<MetricsFile> metrics_;
-  std::optional<base::Error> lost_;
+  std::string lost_summary_;
+  std::vector<double> seconds_;  // of each step since this start
+  double peak_flops_;            // a rank, as measured; 0: it cannot be right
   std::int64_t private_first_step_ = 0, private_last_step_ = 0;
-  std::int64_t steps_ = 0;
   double pace_ = 0;  // seconds a step, without evaluation; the first step left out once there are others
 };
 

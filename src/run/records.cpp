@@ -1,14 +1,17 @@
 #include "run/records.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
+#include <numeric>
+#include <sstream>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "base/units.h"
+#include "base/version.h"
 
 namespace trireme::run {
 namespace {
@@ -17,14 +20,23 @@ constexpr const char* metrics_header =
     "step,samples,tokens,loss,validation_loss,grad_norm,learning_rate,loss_scale,seconds,tokens_per_second,model_tflops,"
     "hardware_tflops,peak_memory_bytes,skipped,threads\n";
 
-/// The whole rows of steps up to `step`.
-std::string rows_up_to(const std::string& path, std::int64_t step) {
-  std::ifstream file(path);
-  std::string kept, row;
-  std::getline(file, row);
-  while (std::getline(file, row) && !file.eof())  // the last row of a crash has no end of line
-    if (std::strtoll(row.c_str(), nullptr, 10) <= step) kept += row + "\n";
-  return kept;
+/// The step of a row; 0 for a line that is none. Samples tell a row from two that were glued together.
+std::int64_t step_of(const std::string& line, std::int64_t batch) {
+  const std::string_view header = metrics_header;
+  if (std::count(line.begin(), line.end(), ',') != std::count(header.begin(), header.end(), ',')) return 0;
+  std::int64_t step = 0, samples = 0;
+  const char* const end = line.data() + line.size();
+  const auto [comma, fault] = std::from_chars(line.data(), end, step);
+  if (fault != std::errc() || *comma != ',') return 0;
+  const auto [after, other_fault] = std::from_chars(comma + 1, end, samples);
+  return other_fault == std::errc() && *after == ',' && samples == step * batch ? step : 0;
+}
+
+/// Steps from first to last, put behind those that `text` names.
+void add_range(std::string& text, std::int64_t first, std::int64_t last) {
+  if (first > last) return;
+  if (!text.empty()) text += ", ";
+  text += first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last);
 }
 
 std::vector<RankColumn> rank_columns(train::Trainer& trainer, const kernels::Arena& snapshot, const ProcessFacts& process) {
@@ -62,21 +74,47 @@ std::vector<RankColumn> rank_columns(train::Trainer& trainer, const kernels::Are
 
 }  // namespace
 
-MetricsFile::MetricsFile(std::string path, std::int64_t step) : path_(std::move(path)) {
-  base::write_file_atomically(path_, metrics_header + (step > 0 ? rows_up_to(path_, step) : ""));
-  file_.open(path_, std::ios::app);
-  if (!file_) base::fail("{}: cannot write", path_);
+KeptRows kept_rows(const std::string& text, std::int64_t step, std::int64_t batch) {
+  KeptRows kept;
+  std::int64_t last = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line + "\n" == metrics_header) continue;
+    const std::int64_t found = lines.eof() ? 0 : step_of(line, batch);  // the last line of a crash has no end
+    if (found > step) continue;
+    if (found <= last) {
+      ++kept.dropped;
+      continue;
+    }
+    add_range(kept.missing, last + 1, found - 1);
+    kept.rows += line + "\n";
+    last = found;
+  }
+  add_range(kept.missing, last + 1, step);
+  return kept;
 }
+
+MetricsFile::MetricsFile(const std::string& path, const std::string& rows)
+    : file_((base::write_file_atomically(path, metrics_header + rows), path)) {}
 
 void MetricsFile::append(const StepRecord& r) {
   using base::real_text;
-  file_ << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.step, r.samples, r.tokens, real_text(r.result.loss),
-                       r.validation_loss ? real_text(*r.validation_loss) : "", real_text(r.result.gradient_norm),
-                       real_text(r.result.learning_rate), real_text(r.loss_scale), real_text(r.seconds),
-                       real_text(r.tokens_per_second), real_text(r.model_tflops), real_text(r.hardware_tflops),
-                       r.peak_memory_bytes, r.skipped, r.threads)
-        << std::flush;
-  if (!file_) base::fail("{}: cannot write: is the disk full?", path_);
+  file_.append(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.step, r.samples, r.tokens,
+                           real_text(r.result.loss), r.validation_loss ? real_text(*r.validation_loss) : "",
+                           real_text(r.result.gradient_norm), real_text(r.result.learning_rate), real_text(r.loss_scale),
+                           real_text(r.seconds), real_text(r.tokens_per_second), real_text(r.model_tflops),
+                           real_text(r.hardware_tflops), r.peak_memory_bytes, r.skipped, r.threads));
+}
+
+StepTimes step_times(std::vector<double> seconds) {
+  StepTimes times{.count = std::ssize(seconds)};
+  if (seconds.size() > 1) seconds.erase(seconds.begin());
+  std::sort(seconds.begin(), seconds.end());
+  const std::size_t n = seconds.size();
+  times.least = seconds.front(), times.most = seconds.back();
+  times.median = (seconds[(n - 1) / 2] + seconds[n / 2]) / 2;
+  times.total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  return times;
 }
 
 RankTable gather_ranks(train::Trainer& trainer, const kernels::Arena& snapshot, const ProcessFacts& process) {
@@ -91,8 +129,10 @@ RankTable gather_ranks(train::Trainer& trainer, const kernels::Arena& snapshot, 
   return table;
 }
 
-std::string summary_json(const RankTable& table, const config::Config& config, const grid::Shape& shape, const StepRecord& last) {
+std::string summary_json(const RankTable& table, const config::Config& config, const grid::Shape& shape, const RunFacts& facts) {
   using Json = nlohmann::ordered_json;
+  const auto& [last, times, peak_memory_bytes, hosts, threads] = facts;
+  const double timed_tokens = static_cast<double>(std::max<std::int64_t>(times.count - 1, 1) * last.tokens / last.step);
   Json run{{"ranks", shape.ranks()},
            {"tensor", shape.tensor},
            {"pipeline", shape.pipeline},
@@ -102,7 +142,14 @@ std::string summary_json(const RankTable& table, const config::Config& config, c
            {"parameters", spec::parameter_count(config.model)},
            {"steps", last.step},
            {"tokens", last.tokens},
-           {"loss", last.result.loss}};
+           {"loss", last.result.loss},
+           {"version", base::version},
+           {"hosts", hosts},
+           {"threads", threads},
+           {"peak_memory_bytes", peak_memory_bytes},
+           {"steps_of_last_start", times.count},
+           {"seconds_a_step", {{"median", times.median}, {"least", times.least}, {"most", times.most}}},
+           {"tokens_per_second", timed_tokens / times.total}};
   if (last.validation_loss) run["validation_loss"] = *last.validation_loss;
   Json rows = Json::array();
   for (int rank = 0; rank < shape.ranks(); ++rank) {

@@ -1,12 +1,12 @@
-// What a run records for other programs: metrics.csv, a row a logged step, and summary.json, a row a rank.
+// What a run records for other programs: metrics.csv, a row a step, and summary.json, a row a rank.
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "run/appended_file.h"
 #include "train/trainer.h"
 
 namespace trireme::run {
@@ -25,17 +25,27 @@ struct StepRecord {
   int threads = 1;
 };
 
-/// Appends rows, each at once on disk. Reals in the shortest form that reads back the same.
+/// What an earlier start left of metrics.csv, as far as it is of use.
+struct KeptRows {
+  std::string rows;          // of steps up to the one that the run goes on from, rising
+  std::int64_t dropped = 0;  // lines of it that are no rows
+  std::string missing;       // steps up to it without a row: "5 to 7, 9"; empty: none
+};
+/// `text`: the file. A row has a cell a column, and step x `batch` samples; the rows of later steps are no loss.
+KeptRows kept_rows(const std::string& text, std::int64_t step, std::int64_t batch);
+
+/// Appends rows, each at once on disk or, while the disk is full, as soon as it no longer is. Reals in the shortest form that
+/// reads back the same.
 class MetricsFile {
  public:
-  /// Goes on after the row of `step`: later rows, and one that was cut by a crash, are removed. 0: an empty file.
-  MetricsFile(std::string path, std::int64_t step);
-  /// Throws base::Error naming the file when the row could not be written.
+  /// Begins a file with the rows that are kept.
+  MetricsFile(const std::string& path, const std::string& rows);
   void append(const StepRecord& record);
+  /// Why the last rows are not in the file; empty when they are.
+  const std::string& fault() const { return file_.fault(); }
 
  private:
-  std::string path_;
-  std::ofstream file_;
+  AppendedFile file_;
 };
 
 /// What every rank knows of itself at the end, as columns of equal meaning on all ranks.
@@ -58,7 +68,25 @@ struct ProcessFacts {
 /// Every rank; all return the same.
 RankTable gather_ranks(train::Trainer& trainer, const kernels::Arena& snapshot, const ProcessFacts& process);
 
-/// Text of summary.json: the run, as its last step left it, and a row a rank.
-std::string summary_json(const RankTable& table, const config::Config& config, const grid::Shape& shape, const StepRecord& last);
+/// The steps of one start. The first one, which also warms up, is left out of all but `count` where there are others.
+struct StepTimes {
+  std::int64_t count = 0;
+  double median = 0, least = 0, most = 0;  // seconds a step
+  double total = 0;                        // seconds, without evaluations and saves
+};
+/// `seconds` of each step, in order; at least one.
+StepTimes step_times(std::vector<double> seconds);
+
+/// The run as a whole, as its last start leaves it.
+struct RunFacts {
+  StepRecord last;
+  StepTimes times;
+  std::int64_t peak_memory_bytes = 0;  // resident, the largest of the ranks
+  std::vector<std::string> hosts;      // each once, in the order of their ranks
+  int threads = 1;                     // a rank
+};
+
+/// Text of summary.json: the run, and a row a rank.
+std::string summary_json(const RankTable& table, const config::Config& config, const grid::Shape& shape, const RunFacts& facts);
 
 }  // namespace trireme::run

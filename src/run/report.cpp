@@ -77,11 +77,12 @@ std::string start_block(const config::Config& config, const Start& start) {
 
 std::string step_line(const StepRecord& r, std::int64_t steps, double peak_flops, double seconds_left) {
   const double flops = r.hardware_tflops * 1e12;
+  const std::string share = peak_flops > 0 ? fmt::format(" {:.0f} %", 100 * flops / peak_flops) : "";
   const std::string validation = r.validation_loss ? fmt::format("  validation {:.4f}", *r.validation_loss) : "";
   return fmt::format(
-      "step {:>{}}/{}  loss {:.4f}{}  lr {:.2e}  grad {:.3f}  {:.0f} ms  {}tok/s  {}FLOP/s/rank {:.0f} %  rss {}  eta {}\n",
-      r.step, std::to_string(steps).size(), steps, r.result.loss, validation, r.result.learning_rate, r.result.gradient_norm,
-      r.seconds * 1e3, base::rate_text(r.tokens_per_second), base::rate_text(flops), 100 * flops / peak_flops,
+      "step {:>{}}/{}  loss {:.4f}{}  lr {:.2e}  grad {:.3f}  {:.0f} ms  {}tok/s  {}FLOP/s/rank{}  rss {}  eta {}\n", r.step,
+      std::to_string(steps).size(), steps, r.result.loss, validation, r.result.learning_rate, r.result.gradient_norm,
+      r.seconds * 1e3, base::rate_text(r.tokens_per_second), base::rate_text(flops), share,
       base::bytes_text(static_cast<double>(r.peak_memory_bytes)), base::time_text(seconds_left));
 }
 
@@ -103,9 +104,11 @@ std::string end_table(const RankTable& table, const Start& start) {
       for (std::size_t k : select(columns, "seconds", std::string(grid::work_names[kind]))) passes_columns.push_back(k);
   const Spread passes = spread(values, passes_columns), pipeline = spread(values, select(columns, "wait_seconds", "pp_"));
   if (schedule.stages > 1)
-    text += fmt::format("bubble, in times of forward + backward: {} = {:.3f} by formula; mean wait for other stages {:.3f}{}\n",
-                        schedule::bubble_words(schedule.kind), schedule::bubble_formula(schedule), pipeline.mean / passes.mean,
-                        start.shares_cores ? ", most of it waiting for a core" : "");
+    text += fmt::format(
+        "bubble: {} = {:.3f} of forward + backward, by formula; waiting for other stages took {:.3f} of it, in the mean over the "
+        "ranks{}\n",
+        schedule::bubble_words(schedule.kind), schedule::bubble_formula(schedule), pipeline.mean / passes.mean,
+        start.shares_cores ? " (there are more threads than cores: most of that is waiting for a core)" : "");
   return text + fmt::format("slowest rank in forward + backward: {} on {} ({:.3f} s; mean {:.3f} s)\n", passes.slowest,
                             start.places[passes.slowest].host, passes.most, passes.mean);
 }

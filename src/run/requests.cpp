@@ -15,8 +15,10 @@ namespace {
 struct Watched {
   int number;
   const char* name;
+  bool may_be_ignored = false;  // stays so where it was when the program started
 };
-constexpr std::array<Watched, 3> watched = {{{SIGUSR1, "USR1"}, {SIGTERM, "TERM"}, {SIGINT, "INT"}}};
+/// nohup starts a program with HUP ignored.
+constexpr std::array<Watched, 4> watched = {{{SIGUSR1, "USR1"}, {SIGTERM, "TERM"}, {SIGINT, "INT"}, {SIGHUP, "HUP", true}}};
 
 constexpr double seconds_between_looks = 1;  // at the files: metadata of a shared file system is dear
 
@@ -45,7 +47,11 @@ Signals::Signals() : begin_(base::now()) {
   action.sa_handler = remember;
   action.sa_flags = SA_RESTART;  // no system call of MPI or a file fails for it
   sigemptyset(&action.sa_mask);
-  for (const Watched& signal : watched) sigaction(signal.number, &action, &before_.emplace_back());
+  for (const Watched& signal : watched) {
+    struct sigaction& before = before_.emplace_back();
+    sigaction(signal.number, nullptr, &before);
+    if (!signal.may_be_ignored || before.sa_handler != SIG_IGN) sigaction(signal.number, &action, nullptr);
+  }
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a failed write, which is reported
 }
 

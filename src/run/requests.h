@@ -12,7 +12,8 @@
 
 namespace trireme::run {
 
-/// While it lives, SIGUSR1, SIGTERM and SIGINT end nothing: the first that comes is remembered, those after it change nothing.
+/// While it lives, SIGUSR1, SIGTERM, SIGINT and SIGHUP end nothing: the first that comes is remembered, those after it change
+/// nothing. A SIGHUP that was ignored (nohup) stays so.
 /// To be made before MPI starts, which may take minutes and counts in the job's time. One at a time.
 class Signals {
  public:

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/process.h"
 #include "config/keys.h"
 #include "store/checkpoint_folder.h"
 
@@ -80,7 +81,7 @@ Verified newest_verified(grid::World& world, const std::string& folder) {
   for (std::string name, faults; std::getline(names, name); faults.clear()) {
     found.reader = try_verified(world, folder + "/" + name, faults);
     if (found.reader) return found;
-    if (world.rank() == 0) fmt::print(stderr, "warning: passed over a damaged checkpoint: {}", faults);
+    if (world.rank() == 0) base::print_error("warning: passed over a damaged checkpoint: " + faults.substr(0, faults.size() - 1));
     found.damaged.push_back(name);
   }
   if (!found.damaged.empty())

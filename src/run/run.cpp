@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/process.h"
 #include "base/units.h"
 #include "config/write.h"
 #include "grid/watchdog.h"
@@ -17,6 +18,8 @@
 
 namespace trireme::run {
 namespace {
+
+std::string status_text(base::Exit status, const std::string& why) { return fmt::format("{} {}", static_cast<int>(status), why); }
 
 std::unique_ptr<RunFolder> open_folder(grid::World& world, const config::Resolved& resolved, const Start& start,
                                        const std::string& banner) {
@@ -50,10 +53,7 @@ double measure_peak(grid::World& world, const train::Backend& backend, const Sta
 /// Every rank; null when run.watchdog is 0.
 std::unique_ptr<grid::Watchdog> start_watchdog(grid::World& world, const config::Run& run, const Start& start) {
   if (run.watchdog == 0) return nullptr;
-  const auto end = [&world, &run](const std::string& what) {
-    write_status_in(run.directory, fmt::format("{} {}", static_cast<int>(base::Exit::unresponsive), what));
-    world.abort(base::Exit::unresponsive, "watchdog: " + what);
-  };
+  const auto end = [&world](const std::string& what) { world.abort(base::Exit::unresponsive, "watchdog: " + what); };
   return std::make_unique<grid::Watchdog>(
       world, start.layout.shape,
       grid::Watchdog::Options{.limit = run.watchdog, .folder = run.directory + "/watchdog", .end = end});
@@ -68,6 +68,9 @@ base::Exit run_training(grid::World& world, const config::Resolved& resolved, co
   if (stops_at_start(world, resolved.config.run.directory)) return base::Exit::done;
   Start start = check_start(world, resolved, weights_only);
   const auto folder = open_folder(world, resolved, start, banner);
+  const grid::LastWords words([&resolved](base::Exit status, const std::string& why) {
+    write_status_in(resolved.config.run.directory, status_text(status, why));
+  });
   const auto watchdog = start_watchdog(world, resolved.config.run, start);
   if (const double late = begin - signals.begin(); folder && late > 10)
     folder->print(fmt::format("MPI took {} to start; run.time_limit counts from before\n", base::time_text(late)));
@@ -83,12 +86,16 @@ base::Exit run_training(grid::World& world, const config::Resolved& resolved, co
       refuse_non_finite_weights(trainer.replica(), start.origin.checkpoint->folder(),
                                 "; to go on from an older checkpoint, move that folder elsewhere");
     const Ended ended = Loop(resolved, start, trainer, machine, signals, folder.get()).run();
-    if (folder) folder->write_status(fmt::format("{} {}", static_cast<int>(ended.status), ended.why));
+    if (folder) folder->write_status(status_text(ended.status, ended.why));
     return ended.status;
   } catch (const grid::Agreed& end) {
     const std::string why = world.said(end);
-    if (folder) folder->write_status(fmt::format("{} {}", static_cast<int>(end.status), why));
+    if (folder) folder->write_status(status_text(end.status, why));
     throw;
+  } catch (const base::Error& error) {  // one rank alone: the others may be waiting for it
+    world.abort(error.status(), error.what());
+  } catch (const std::exception& error) {
+    world.abort(base::Exit::failure, base::words_of(error));
   }
 }
 

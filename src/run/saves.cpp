@@ -41,7 +41,7 @@ void Saves::attempt(const std::function<void()>& work) {
   try {
     work();
   } catch (const grid::Agreed& failed) {
-    recorder_.print(fmt::format("warning: {}; the run goes on\n", world_.said(failed)));
+    recorder_.note(fmt::format("warning: {}; the run goes on\n", world_.said(failed)));  // one rank has printed it
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/process.h"
 #include "base/units.h"
 #include "grid/cores.h"
 #include "kernels/device.h"
@@ -54,7 +55,7 @@ void open_origin(Start& start, const config::Resolved& resolved, grid::World& wo
   start.damaged = std::move(found.damaged);
   if (!checkpoint) {
     start.origin = open_initial(resolved, world);
-    if (weights_only && world.rank() == 0) fmt::print(stderr, "note: --weights-only: there is no checkpoint to go on from\n");
+    if (weights_only && world.rank() == 0) base::print_error("note: --weights-only: there is no checkpoint to go on from");
     return;
   }
   std::vector<std::string> changes;

@@ -28,15 +28,23 @@ class Batches {
   std::int64_t first_sample(std::int64_t step, int microbatch) const;
   /// The sample at global position `position`.
   std::int64_t sample_at(std::int64_t position) const { return sampler_.sample_at(position); }
-  /// inputs, targets [s, b]: position i of sample j at i b + j. Reads b samples; refuses ids outside the vocabulary.
+  /// Reads the tokens of all microbatches of `step` into memory, so that a fault in a file is known before the step begins.
+  /// Throws base::Error: bad_input for an id outside the vocabulary, failure for a file that cannot be read; then nothing of the
+  /// step is there.
+  void read_ahead(std::int64_t step);
+  /// inputs, targets [s, b]: position i of sample j at i b + j. From memory where the step was read ahead, else from the source.
   void load(std::int64_t step, int microbatch, std::int32_t* inputs, std::int32_t* targets);
 
  private:
+  void read(std::int64_t step, int microbatch, std::int32_t* tokens) const;
+
   const data::TokenSource& source_;
   data::Sampler sampler_;
   BatchPlan plan_;
   std::int64_t sequence_;
-  std::vector<std::int32_t> tokens_;  // [s + 1]
+  std::int64_t ahead_step_ = -1;      // the step in ahead_; -1: none
+  std::vector<std::int32_t> ahead_;   // [m, b, s + 1]
+  std::vector<std::int32_t> direct_;  // [b, s + 1], of one microbatch
 };
 
 /// Which samples a pass over the whole program takes.

@@ -12,6 +12,10 @@ Evaluator::Evaluator(const config::Config& config, const layout::Layout& layout,
                             {.samples = config.run.evaluate_samples, .shuffle = true})),
       loss_(replica) {}
 
+void Evaluator::read_ahead() {
+  if (executor_.takes_tokens()) batches_.read_ahead(0);
+}
+
 double Evaluator::operator()() {
   executor_.evaluate(program_, batches_, 0, loss_);
   double sum = 0;

@@ -14,6 +14,8 @@ class Evaluator {
   Evaluator(const config::Config& config, const layout::Layout& layout, const data::TokenSource& source, Replica& replica,
             PipelineExecutor& executor);
 
+  /// Reads them into memory, for all evaluations. Throws base::Error, as Batches::read_ahead. Any rank, alone.
+  void read_ahead();
   /// Their mean loss in nats a token; no dropout. Every rank; all return the same.
   double operator()();
 

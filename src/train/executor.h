@@ -50,6 +50,8 @@ class PipelineExecutor {
   /// The loss alone, without gradients and dropout, by the program's forward passes of `step`'s samples.
   void evaluate(const layout::Program& program, Batches& batches, std::int64_t step, Loss& loss);
 
+  /// Whether this rank's stage reads tokens: the first and the last do.
+  bool takes_tokens() const { return tokens_.has_value(); }
   /// The most activations alive at once in training so far, each of one microbatch and chunk, from forward to backward.
   int peak_activations() const { return peak_alive_; }
 

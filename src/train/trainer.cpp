@@ -28,6 +28,7 @@ Trainer::Trainer(const config::Config& config, const layout::Layout& layout, gri
                             {.samples = config_.batch.global, .shuffle = config_.data.shuffle})) {
   if (sources_.validation) evaluator_.emplace(config_, layout_, *sources_.validation, replica_, executor_);
   replica_.grid().world().agree([&] {
+    if (evaluator_) evaluator_->read_ahead();
     if (initial)
       initial(state(), replica_.device());
     else
@@ -44,6 +45,10 @@ void Trainer::run_passes(std::int64_t step, const std::function<void()>& optimiz
   const auto scale = static_cast<float>(1 / tokens_of_step(config_));
   const auto layer_done = [this](int layer) { updater_.layer_done(layer); };
   executor_.train(layout_.training, {batches_, step, loss_, scale, updater_.gradients(), layer_done, optimizer_step, probe});
+}
+
+void Trainer::read_ahead(std::int64_t step) {
+  if (executor_.takes_tokens()) batches_.read_ahead(step);
 }
 
 StepResult Trainer::step(std::int64_t step) {

@@ -31,10 +31,14 @@ struct Sources {
 class Trainer {
  public:
   /// Every rank, with equal arguments that were checked (config/check.h); `grid` is make_grid's of this layout. Takes all memory,
-  /// then lets `initial` set the state, which is agreed; without it weights are drawn from run.seed and moments are zero.
+  /// reads the held-out samples, then lets `initial` set the state; without it weights are drawn from run.seed and moments are
+  /// zero. What fails is agreed.
   Trainer(const config::Config& config, const layout::Layout& layout, grid::Grid grid, Backend backend, Sources sources,
           const StateSource& initial = {});
 
+  /// Reads the tokens of step `step`, where this rank needs any, so that step() meets no fault in a file. Throws base::Error, as
+  /// Batches::read_ahead. Any rank, alone; a step that was not read ahead reads its tokens as it goes.
+  void read_ahead(std::int64_t step);
   /// Step `step` >= 0: a pure function of the weights, the optimizer's state and the step's number. Every rank; all return the
   /// same. When the norm is not finite the weights have not been updated.
   StepResult step(std::int64_t step);

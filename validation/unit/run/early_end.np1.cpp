@@ -59,7 +59,7 @@ TEST(Watchdog, NamesTheStoppedRankOfARunAndEndsItWith5) {
     EXPECT_EQ(occurrences(result.err, "watchdog:"), 1) << result.err;
     const std::string name = fmt::format("rank {} on", rank), status = read_text(run + "/status");
     EXPECT_TRUE(contains(result.err, "watchdog: " + name)) << result.err;
-    EXPECT_TRUE(status.starts_with("5 " + name)) << status;
+    EXPECT_TRUE(status.starts_with("5 rank ") && contains(status, ": watchdog: " + name)) << status;
     EXPECT_TRUE(contains(status, fmt::format("process {};", stopped))) << status;
     EXPECT_TRUE(contains(status, "waits for it in")) << status;
     EXPECT_TRUE(within_a_minute([&] { return kill(stopped, 0) != 0; })) << "the stopped rank is left behind";

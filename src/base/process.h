@@ -1,0 +1,24 @@
+// What a process owes its surroundings: standard streams that are open, signals that are its own, output that arrived.
+#pragma once
+
+#include <exception>
+#include <string>
+
+namespace trireme::base {
+
+/// To be called first. Standard streams that were closed are opened on nothing, so that no file of ours takes their numbers; a
+/// closed standard output stays one that cannot be written. SIGPIPE is ignored: a reader that left is a failed write. The
+/// handlers that UCX set when it was loaded are taken back, unless the environment asks for them (UCX_HANDLE_ERRORS,
+/// UCX_ERROR_SIGNALS): after a crash inside malloc its handler waits for malloc's lock for ever, and it takes HUP too.
+void set_up_process();
+
+/// Throws base::Error (failure) when what was printed to standard output did not arrive. To be called last.
+void finish_output();
+
+/// A line to standard error, at once. Never fails: there is nobody left to tell.
+void print_error(const std::string& message) noexcept;
+
+/// What an exception says, in words for a user: memory and threads that the system refused have none of their own.
+std::string words_of(const std::exception& error);
+
+}  // namespace trireme::base
