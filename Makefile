@@ -12,6 +12,8 @@ NVTX ?=                  # 1: ranges for NVIDIA's profilers; needs CUDA_HOME/inc
 V ?=                     # 1: print the commands
 DEBUG ?=                 # 1: build/debug, unoptimised
 SAN ?=                   # address, undefined, address,undefined or thread: build/asan, ubsan, asan-ubsan, tsan
+CLANG ?= clang++         # for make fuzz, which needs its libFuzzer
+FUZZ_SECONDS ?= 60       # of make fuzz, for each format
 T ?=                     # filter of test programs, e.g. T=kernels, and of cuda-check's sources
 JUNIT ?=                 # file: make validate writes its verdicts there as JUnit XML
 
@@ -45,6 +47,9 @@ tables  := $(shell find $(bugs) -name '*.bugs')
 copies  := $(patsubst %,$B/planted/%,$(wildcard kernels/cuda/*/*.cu kernels/cuda/*/*.cuh validation/rehearsal/*.cu))
 planted := $(patsubst %.cu,%.simt.o,$(filter %.cu,$(copies)))
 native  := $B/validation/gpu/native.o $B/kernels/simt/options.o $B/kernels/device.o
+formats := $(filter-out %/harness.cpp,$(wildcard validation/fuzz/*.cpp))
+fuzzed  := $(wildcard $(foreach f,base config data schedule spec store view,src/$f/*.cpp)) src/grid/activity.cpp
+FUZZFLAGS := -std=c++20 -g -O1 -fsanitize=fuzzer-no-link,address -fno-omit-frame-pointer -DTRIREME_NO_CLONES -Isrc -I. $(H5FLAGS)
 tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit/*/*.np?.cpp validation/unit/simt/*/*.np?.cpp))
 pick    = $(strip $(if $(strip $(T)),$(foreach f,$(1),$(if $(findstring $(strip $(T)),$(f:$B/test/%=%)),$f)),$(1)))
 chosen  := $(call pick,$(tests))
@@ -115,6 +120,13 @@ gpu-build: deps toolkit  ## what these two run, build/gpu/*, where there is no G
 	@$(MAKE) $(jobs) --no-print-directory $(on_gpu) build/gpu/kernels
 toolkit:
 	@[ -x $(NVCC) ] || { echo "make: no $(NVCC): set CUDA_HOME to the CUDA toolkit" >&2; exit 1; }
+fuzz:  ## damaged files of every format, by libFuzzer, FUZZ_SECONDS each; what crashes stays in build/fuzz/found
+	@mkdir -p build/fuzz
+	@echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' >build/fuzz/probe.cpp
+	@$(CLANG) -fsanitize=fuzzer,address -o build/fuzz/probe build/fuzz/probe.cpp 2>build/fuzz/probe.log || { cat build/fuzz/probe.log >&2; \
+	  echo "make: $(CLANG) does not link -fsanitize=fuzzer,address: it takes clang and its run-time library (Debian: clang, libclang-rt-14-dev), or CLANG=..." >&2; exit 2; }
+	@$(MAKE) $(jobs) --no-print-directory build/fuzz/harness
+	@validation/fuzz/run.sh build/fuzz/harness $(FUZZ_SECONDS)
 lint: deps  ## format, what may include what, every header by itself
 	@MPICXX="$(MPICXX)" FLAGS="$(FLAGS)" .ci/lint
 format:  ## rewrite the sources in the project's format
@@ -187,6 +199,19 @@ $B/test/backend/%: $B/validation/unit/backend/%.o $B/libtrireme.a $B/libsimt.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ -lgtest $(LIBS)
+$B/libformats.a: $(formats:%.cpp=$B/%.o)
+	$(Q)rm -f $@ && ar rcs $@ $^
+$B/test/fuzz/%.np1: $B/validation/unit/fuzz/%.np1.o $B/libformats.a $B/libtrireme.a
+	$(call say,link,$@)
+	@mkdir -p $(@D)
+	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ -lgtest -lgtest_main $(LIBS)
+build/fuzz/%.o: %.cpp $B/flags
+	$(call say,clang,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(FUZZFLAGS) -MMD -MP -c -o $@ $<
+build/fuzz/harness: $(patsubst %.cpp,build/fuzz/%.o,$(fuzzed) $(formats) validation/fuzz/harness.cpp)
+	$(call say,link,$@)
+	$(Q)$(CLANG) $(FUZZFLAGS) -fsanitize=fuzzer -o $@ $^ $(H5LIBS) -lfmt
 $B/test/%.np1: $B/validation/unit/%.np1.o $B/libtrireme.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)
@@ -208,6 +233,6 @@ $(copies): $B/planted/%: % $$(wildcard $(bugs)/$$*.bugs) $(bugs)/read.awk $(bugs
 	@mkdir -p $(@D)
 	$(Q)awk -v source=$< -v table=$(filter %.bugs,$^) -f $(bugs)/read.awk -f $(bugs)/plant.awk > $@.new && mv $@.new $@
 FORCE:
-.PHONY: help deps build run test test-long test-sanitize mutations mutation-check validate bench bench-build cuda-check gpu gpu-bench gpu-build toolkit lint format clean FORCE
+.PHONY: help deps build run test test-long test-sanitize mutations mutation-check validate bench bench-build cuda-check gpu gpu-bench gpu-build toolkit fuzz lint format clean FORCE
 .SECONDARY:
--include $(shell find $B build/cuda -name '*.d' 2>/dev/null)
+-include $(shell find $B build/cuda build/fuzz -name '*.d' 2>/dev/null)

@@ -21,6 +21,9 @@ std::vector<std::string> nearest_words(std::string_view word, const std::vector<
   int best = std::clamp(static_cast<int>(word.size()) / 2, 1, 3);
   std::vector<std::string> nearest;
   for (const auto& candidate : candidates) {
+    const auto longer = std::max(word.size(), candidate.size()), shorter = std::min(word.size(), candidate.size());
+    if (longer - shorter > static_cast<std::size_t>(best))
+      continue;  // they are at least so far apart; words of any length come here
     const int distance = edit_distance(word, candidate);
     if (distance < best) nearest.clear();
     best = std::min(best, distance);
@@ -60,6 +63,12 @@ bool nests_deeper(std::string_view text, int levels) {
       --depth;
   }
   return false;
+}
+
+std::string clipped(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return std::string(text);
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) --bytes;  // not inside a character of UTF-8
+  return std::string(text.substr(0, bytes)) + " ...";
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {

@@ -27,6 +27,9 @@ inline constexpr int deepest_nesting = 100;
 /// backslash there hides what follows it, as in JSON.
 bool nests_deeper(std::string_view text, int levels);
 
+/// For messages: the beginning of a text of any length, with " ..." where more follows.
+std::string clipped(std::string_view text, std::size_t bytes = 200);
+
 /// The pieces between the separators, trimmed. An empty text has none.
 std::vector<std::string> split(std::string_view text, char separator);
 

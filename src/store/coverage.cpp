@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "store/manifest.h"
 
 namespace trireme::store {
@@ -15,7 +16,8 @@ struct Found {
 
 template <class... T>
 [[noreturn]] void uncovered(const std::string& dataset, fmt::format_string<T...> format, T&&... values) {
-  throw base::Error(base::Exit::mismatch, fmt::format("{}: {}", dataset, fmt::format(format, std::forward<T>(values)...)));
+  throw base::Error(base::Exit::mismatch, fmt::format("{}: {}", base::clipped(dataset),
+                                                      base::clipped(fmt::format(format, std::forward<T>(values)...), 1000)));
 }
 
 /// Slices inside the tensor that do not overlap cover it exactly when their elements add up to its.

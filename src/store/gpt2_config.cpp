@@ -55,11 +55,7 @@ const std::vector<Size>& sizes() {
   return table;
 }
 
-/// For a message; long ones are cut.
-std::string shown(const json& value) {
-  const std::string text = value.dump();
-  return text.size() <= 60 ? text : text.substr(0, 60) + " ...";
-}
+std::string shown(const json& value) { return base::clipped(value.dump()); }
 
 json parsed(const std::string& path) {
   const std::string text = base::read_file(path);

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "store/gpt2_config.h"
 
 namespace trireme::store {
@@ -155,7 +156,7 @@ Gpt2Weights::Gpt2Weights(const std::string& path, const std::vector<spec::Parame
   for (const SafetensorsTensor& tensor : file_.tensors()) {
     const bool buffer = tensor.name.starts_with(prefix_) && is_buffer(tensor.name.substr(prefix_.size()));
     if (!known.contains(tensor.name) && !buffer)
-      problems.push_back(fmt::format("{}: expected none, found {}", tensor.name, to_string(tensor.shape)));
+      problems.push_back(fmt::format("{}: expected none, found {}", base::clipped(tensor.name), to_string(tensor.shape)));
   }
   const config::Model own = gpt2_model(file_);
   if (own.heads != 0 && own.heads != heads_of(parameters))

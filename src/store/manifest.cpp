@@ -54,7 +54,7 @@ class Reader {
     return all;
   }
   [[noreturn]] void wrong(const std::string& what) const {
-    throw base::Error(base::Exit::mismatch, fmt::format("{}: {}", where_, what));
+    throw base::Error(base::Exit::mismatch, fmt::format("{}: {}", where_, base::clipped(what, 1000)));
   }
 
  private:
@@ -82,7 +82,8 @@ Json parsed(const std::string& text, const std::string& source) {
     return Json::parse(text);
   } catch (const Json::exception& error) {
     const std::string what = error.what();  // "[json.exception...] parse error at ..."
-    throw base::Error(base::Exit::mismatch, fmt::format("{}: cut or damaged: {}", source, what.substr(what.find("] ") + 2)));
+    throw base::Error(base::Exit::mismatch,
+                      fmt::format("{}: cut or damaged: {}", source, base::clipped(what.substr(what.find("] ") + 2))));
   }
 }
 

@@ -91,7 +91,7 @@ json parse_header(const std::string& path, const base::MappedFile& file, std::in
   // The library keeps the last of two equal keys; the format allows only one.
   const auto unique = [&](int depth, json::parse_event_t event, json& value) {
     if (depth == 1 && event == json::parse_event_t::key && !seen.insert(value.get<std::string>()).second)
-      base::refuse("{}: tensor {} is listed twice", path, value.get<std::string>());
+      base::refuse("{}: tensor {} is listed twice", path, base::clipped(value.get<std::string>()));
     return true;
   };
   try {
@@ -99,7 +99,7 @@ json parse_header(const std::string& path, const base::MappedFile& file, std::in
     if (!header.is_object()) base::refuse("{}: the header is not a JSON object", path);
     return header;
   } catch (const json::exception& error) {
-    base::refuse("{}: the header is not JSON: {}", path, error.what());
+    base::refuse("{}: the header is not JSON: {}", path, base::clipped(error.what()));
   }
 }
 
@@ -110,7 +110,7 @@ Shape integers(const std::string& where, const json& entry, const char* key) {
   Shape values;
   for (const json& value : *list) {
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() > INT64_MAX)
-      base::refuse("{}: {} in `{}` is not a size", where, value.dump(), key);
+      base::refuse("{}: {} in `{}` is not a size", where, base::clipped(value.dump()), key);
     values.push_back(value.get<std::int64_t>());
   }
   return values;
@@ -119,13 +119,13 @@ Shape integers(const std::string& where, const json& entry, const char* key) {
 /// One entry of the header; `begin` becomes a byte of the file. Returns the tensor and its bytes.
 std::pair<SafetensorsTensor, std::int64_t> parse_tensor(const std::string& path, const std::string& name, const json& entry,
                                                         std::int64_t data_begin, std::int64_t data_bytes) {
-  const std::string where = fmt::format("{}: tensor {}", path, name);
+  const std::string where = fmt::format("{}: tensor {}", path, base::clipped(name));
   if (!entry.is_object()) base::refuse("{}: its entry is not a JSON object", where);
   const auto dtype = entry.find("dtype");
   if (dtype == entry.end() || !dtype->is_string()) base::refuse("{}: no dtype", where);
   SafetensorsTensor tensor{name, dtype->get<std::string>(), integers(where, entry, "shape"), 0};
   const auto width = element_bytes.find(tensor.dtype);
-  if (width == element_bytes.end()) base::refuse("{}: unknown dtype {}", where, tensor.dtype);
+  if (width == element_bytes.end()) base::refuse("{}: unknown dtype {}", where, base::clipped(tensor.dtype));
   const Shape offsets = integers(where, entry, "data_offsets");
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_bytes)
     base::refuse("{}: data_offsets {} do not lie inside the {} bytes of data", where, to_string(offsets), data_bytes);
@@ -143,7 +143,7 @@ void check_coverage(const std::string& path, const std::vector<std::pair<Safeten
                     std::int64_t data_begin, std::int64_t file_bytes) {
   std::int64_t end = data_begin;
   for (const auto& [tensor, bytes] : tensors) {
-    if (tensor.begin < end) base::refuse("{}: tensor {} overlaps the tensor before it", path, tensor.name);
+    if (tensor.begin < end) base::refuse("{}: tensor {} overlaps the tensor before it", path, base::clipped(tensor.name));
     if (tensor.begin > end) base::refuse("{}: {} bytes before tensor {} belong to none", path, tensor.begin - end, tensor.name);
     end += bytes;
   }
@@ -162,9 +162,10 @@ SafetensorsReader::SafetensorsReader(const std::string& path) : path_(path) {
     add_file(file);
     for (const std::string& name : listed)
       if (const auto* tensor = find(name); !tensor || tensor->file + 1 != files_.size())
-        base::refuse("{}: tensor {} is not in {}", path, name, file);
+        base::refuse("{}: tensor {} is not in {}", path, base::clipped(name), base::clipped(file));
     for (std::size_t i = first; i < tensors_.size(); ++i)
-      if (!listed.contains(tensors_[i].name)) base::refuse("{}: tensor {} of {} is not listed", path, tensors_[i].name, file);
+      if (!listed.contains(tensors_[i].name))
+        base::refuse("{}: tensor {} of {} is not listed", path, base::clipped(tensors_[i].name), file);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "store/safetensors_index.h"
 
+#include <climits>
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
@@ -9,6 +10,14 @@
 #include "base/text.h"
 
 namespace trireme::store {
+
+namespace {
+
+bool is_file_name(const std::string& text) {
+  return !text.empty() && text.size() <= NAME_MAX && text.find('/') == std::string::npos;
+}
+
+}  // namespace
 
 bool is_safetensors_index(const std::string& path) { return path.ends_with(".index.json"); }
 
@@ -22,8 +31,9 @@ std::map<std::string, std::set<std::string>> read_safetensors_index(const std::s
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::map<std::string, std::set<std::string>> files;
   for (const auto& [tensor, file] : map->items()) {
-    if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
-      base::refuse("{}: tensor {}: {} is no name of a file beside the index", path, tensor, file.dump());
+    if (!file.is_string() || !is_file_name(file.get<std::string>()))
+      base::refuse("{}: tensor {}: {} is no name of a file beside the index", path, base::clipped(tensor),
+                   base::clipped(file.dump()));
     files[(folder / file.get<std::string>()).string()].insert(tensor);
   }
   return files;

@@ -37,7 +37,8 @@ template <class Number>
 Number parsed(const std::string& cell, const std::string& place, const char* what) {
   Number value{};
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (error != std::errc() || end != cell.data() + cell.size()) base::refuse("{}: '{}' is not a {}", place, cell, what);
+  if (error != std::errc() || end != cell.data() + cell.size())
+    base::refuse("{}: '{}' is not a {}", place, base::clipped(cell), what);
   return value;
 }
 
@@ -51,7 +52,7 @@ Header parse_header(std::string_view line, const std::string& place, const std::
   const std::vector<std::string> names = cells_of(line, place);
   std::map<std::string, std::size_t> at;
   for (std::size_t k = 0; k < names.size(); ++k)
-    if (!at.emplace(names[k], k).second) base::refuse("{}: two columns '{}'", place, names[k]);
+    if (!at.emplace(names[k], k).second) base::refuse("{}: two columns '{}'", place, base::clipped(names[k]));
   if (!at.contains("step")) base::refuse("{}: no column 'step'", place);
   Header header{names.size(), at["step"], {}};
   for (const Tolerance& tolerance : quantities)

@@ -113,6 +113,28 @@ TEST(Text, NearestWords) {
   EXPECT_EQ(nearest_words("ab", {"aa", "bb", "cc"}), (Words{"aa", "bb"}));
 }
 
+/// 2,000 words of a million letters: by comparing letters it would take days.
+TEST(Text, NearestWordsTakesWordsOfAnyLength) {
+  const std::vector<std::string> words(2000, std::string(1000, 'x'));
+  EXPECT_EQ(nearest_words(std::string(1000000, 'x'), words), std::vector<std::string>{});
+  EXPECT_EQ(nearest_words("layrs", {std::string(1000000, 'l'), "layers"}), std::vector<std::string>{"layers"});
+}
+
+TEST(Text, Nesting) {
+  EXPECT_FALSE(nests_deeper("[[{}], [{}]]", 3));
+  EXPECT_TRUE(nests_deeper("[[{}], [{[]}]]", 3));
+  EXPECT_FALSE(nests_deeper(R"({"[[[[": "\"[[[["})", 1));  // in quotes, also behind a hidden one
+  EXPECT_TRUE(nests_deeper(R"("\\"[[)", 1));
+  EXPECT_FALSE(nests_deeper("", 0));
+}
+
+TEST(Text, Clipped) {
+  EXPECT_EQ(clipped("abc", 3), "abc");
+  EXPECT_EQ(clipped("abcd", 3), "abc ...");
+  EXPECT_EQ(clipped("ab\u00e9d", 3), "ab ...");  // \u00e9 is two bytes
+  EXPECT_EQ(clipped(std::string(1000000, 'x')).size(), 204u);
+}
+
 TEST(Text, ListsAndPieces) {
   EXPECT_EQ(alternatives({}), "");
   EXPECT_EQ(alternatives({"a"}), "a");
