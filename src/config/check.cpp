@@ -16,6 +16,9 @@ namespace {
 
 using Count = std::int64_t;
 
+/// A plan holds every pass of a pipeline, and a start makes it whole: at this many it takes a second and 200 MB.
+constexpr Count most_passes = 1 << 22;
+
 /// "; nearest model.heads: 8 or 12"; empty when there is none.
 std::string listed(const std::string& key, const std::vector<Count>& values) {
   std::vector<std::string> words;
@@ -52,6 +55,7 @@ class Check {
     learning_rate();
     evaluation();
     length();
+    size();
     watchdog();
     trace();
     problems_.throw_if_any();
@@ -106,6 +110,8 @@ class Check {
              fmt::format("{} is not a multiple of {} x d, d = {}{}", show("run.evaluate_samples"), show("batch.micro"), d,
                          nearest_multiples("run.evaluate_samples", held_out, micro * d)));
     }
+    plan("batch.global", global, d);
+    if (config_.run.evaluate_every > 0) plan("run.evaluate_samples", held_out, d);
     if (global % (micro * d) == 0) return;
     report({"batch.global"},
            fmt::format("{} is not a whole number of microbatches: batch.global = batch.micro x m x d, {} = {} x m x {}, with {} "
@@ -113,6 +119,14 @@ class Check {
                        show("batch.global"), global, micro, d, show("batch.micro"), ranks_, config_.parallel.tensor,
                        config_.parallel.pipeline, d, nearest_multiples("batch.global", global, micro * d),
                        nearest("batch.micro", micro, global, [=](Count n) { return global % (n * d) == 0; })));
+  }
+
+  void plan(const std::string& name, Count samples, Count d) {
+    const Count micro = config_.batch.micro, chunks = config_.parallel.pipeline * config_.parallel.chunks;
+    const Count m = samples / (micro * d), most = std::max(most_passes / chunks, Count{1});
+    if (m <= most) return;
+    report({name}, fmt::format("{} makes {} microbatches for each pipeline; with {} model chunks at most {} can be planned{}",
+                               show(name), m, chunks, most, listed(name, {most * micro * d})));
   }
 
   void stages() {
@@ -191,6 +205,22 @@ class Check {
     if (config_.run.steps <= most) return;
     report({"run.steps"}, fmt::format("{} x {} x {} tokens do not fit into 63 bits; nearest run.steps: {}", show("run.steps"),
                                       show("batch.global"), show("model.sequence"), most));
+  }
+
+  /// Counters of bytes and of elements are 64-bit.
+  void size() {
+    const auto real = [](Count value) { return static_cast<double>(value); };
+    const Model& model = config_.model;
+    const double l = real(model.layers), h = real(model.hidden), a = real(model.heads), s = real(model.sequence);
+    const double V = real(model.vocabulary), tokens = real(config_.batch.global) * s;
+    const double parameters = 12 * l * h * h + (V + s) * h, activations = tokens * (l * (34 * h + 5 * a * s) + V);
+    if (16 * parameters + 4 * activations < 0x1p62) return;
+    report({"model.hidden", "model.sequence", "model.layers", "model.vocabulary", "batch.global"},
+           fmt::format(
+               "a model with {}, {}, {} and {} has {:.2g} parameters and, with {}, {:.2g} activations: such numbers do not fit "
+               "into 63 bits; lower the largest",
+               show("model.layers"), show("model.hidden"), show("model.sequence"), show("model.vocabulary"), parameters,
+               show("batch.global"), activations));
   }
 
   void trace() {

@@ -35,7 +35,7 @@ constexpr Range below_one = {.low = 0, .high = 1, .without_high = true};
 
 void model_keys(std::vector<Key>& keys) {
   const auto key = in_section(keys, "model", &Config::model);
-  key("layers", &Model::layers, "The number of transformer blocks (l).", {.range = {1, 100000}, .required = true, .fixed = true});
+  key("layers", &Model::layers, "The number of transformer blocks (l).", {.range = {1, 4096}, .required = true, .fixed = true});
   key("hidden", &Model::hidden, "The width of the residual stream (h).", {.range = dimension, .required = true, .fixed = true});
   key("heads", &Model::heads, "The number of attention heads (a). It must divide hidden.",
       {.range = dimension, .required = true, .fixed = true});

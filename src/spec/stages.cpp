@@ -23,7 +23,7 @@ Chunk chunk_at(int index, int count, int first_layer, int layers) {
 }
 
 /// Layers of each of `count` model chunks: least maximum cost, then least sum of squares, by dynamic programming over
-/// (chunks, layers placed).
+/// (chunks, layers placed). No chunk of the best cut costs more than one of an even cut with both ends of the model on it.
 std::vector<std::int64_t> balanced_cut(const config::Model& model, int count) {
   struct Best {
     double maximum = std::numeric_limits<double>::infinity(), squares = std::numeric_limits<double>::infinity();
@@ -32,11 +32,13 @@ std::vector<std::int64_t> balanced_cut(const config::Model& model, int count) {
   const int l = static_cast<int>(model.layers);
   std::vector<std::vector<Best>> best(count + 1, std::vector<Best>(l + 1));
   best[0][0] = {0, 0, 0};
+  const double most = cost({0, (l + count - 1) / count, true, true}, model);
   for (int c = 0; c < count; ++c)
     for (int placed = 0; placed <= l; ++placed)
       for (int n = count > 1 && (c == 0 || c == count - 1) ? 0 : 1; placed + n <= l; ++n) {
         const Best& from = best[c][placed];
         const double added = cost(chunk_at(c, count, placed, n), model);
+        if (added > most || from.maximum > most) break;
         const Best candidate{std::max(from.maximum, added), from.squares + added * added, n};
         Best& to = best[c + 1][placed + n];
         if (std::pair(candidate.maximum, candidate.squares) < std::pair(to.maximum, to.squares)) to = candidate;

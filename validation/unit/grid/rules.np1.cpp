@@ -86,6 +86,25 @@ TEST_F(StartDeathTest, AbortNamesTheRankAndGivesItsStatus) {
               testing::ExitedWithCode(5), "rank 0 on .*: rank 3 does not answer");
 }
 
+/// What one rank alone ends all for is told to whoever keeps it, exactly while that wants it.
+TEST_F(StartDeathTest, TheLastWordsAreKeptBeforeTheEnd) {
+  const auto keep = [](base::Exit status, const std::string& why) {
+    std::fprintf(stderr, "kept %d: %s\n", static_cast<int>(status), why.c_str());
+  };
+  EXPECT_EXIT(start_world({},
+                          [&](World& world) {
+                            const LastWords words(keep);
+                            world.abort(base::Exit::unresponsive, "nothing moves");
+                          }),
+              testing::ExitedWithCode(5), "kept 5: rank 0 on .*: nothing moves");
+  EXPECT_EXIT(start_world({},
+                          [&](World& world) {
+                            { const LastWords words(keep); }
+                            world.abort(base::Exit::failure, "nothing moves");
+                          }),
+              testing::ExitedWithCode(1), "^rank 0 on [^\n]*: nothing moves\n");
+}
+
 TEST(Cores, CompactText) {
   EXPECT_EQ(compact({}), "");
   EXPECT_EQ(compact({7}), "7");
