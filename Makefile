@@ -85,6 +85,9 @@ test: deps  ## build and run the tests; the last line counts them
 	@MPIEXEC="$(MPIEXEC)" validation/unit/run.sh $(chosen)
 test-long:  ## 200 random kills and one at every file operation
 	@TRIREME_LONG=1 TEST_SECONDS=7200 $(MAKE) --no-print-directory test T=resume.
+test-slurm: deps  ## the job scripts under a real Slurm, which is started for this alone (Debian's packages); three minutes
+	@$(MAKE) $(jobs) --no-print-directory build
+	@validation/slurm/run.sh $B/trireme
 test-sanitize: deps  ## the tests under address and undefined-behaviour sanitizers, the CUDA kernels' also under ThreadSanitizer; T=simt: these only
 	$(call some,$(chosen),test program)
 	@$(MAKE) $(jobs) --no-print-directory SAN=address,undefined $(if $(others),build) $(chosen:$B/%=build/asan-ubsan/%)
@@ -233,6 +236,6 @@ $(copies): $B/planted/%: % $$(wildcard $(bugs)/$$*.bugs) $(bugs)/read.awk $(bugs
 	@mkdir -p $(@D)
 	$(Q)awk -v source=$< -v table=$(filter %.bugs,$^) -f $(bugs)/read.awk -f $(bugs)/plant.awk > $@.new && mv $@.new $@
 FORCE:
-.PHONY: help deps build run test test-long test-sanitize mutations mutation-check validate bench bench-build cuda-check gpu gpu-bench gpu-build toolkit fuzz lint format clean FORCE
+.PHONY: help deps build run test test-long test-slurm test-sanitize mutations mutation-check validate bench bench-build cuda-check gpu gpu-bench gpu-build toolkit fuzz lint format clean FORCE
 .SECONDARY:
 -include $(shell find $B build/cuda build/fuzz -name '*.d' 2>/dev/null)
