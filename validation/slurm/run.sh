@@ -50,7 +50,7 @@ case_short_job() {  # Slurm's USR1, 300 s before the end, comes at once in a job
 }
 case_short_job_end() {  # submitted first, looked at last, as it takes its minute; then it comes back and goes on
   until_true 60 says "$short" "USR1 came too early"
-  until_true 90 says "$short" "USR1: asks the run to save and end"
+  until_true 90 says "$short" "ALRM: the run is asked to save and end"
   until_true 60 says "$short" "resumed from step"
   touch "$work/short/STOP"
   ends_with "$short" 0
