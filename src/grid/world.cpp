@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -42,12 +43,27 @@ LastWords::Write last_words;
   std::abort();
 }
 
+/// How launchers tell a process how many there are and which one it is.
+struct LauncherVariables {
+  const char* size;
+  const char* rank;
+};
+// The first that is set decides: mpiexec inside a job leaves the job's own variables as they are.
+constexpr LauncherVariables launchers[] = {{"PMI_SIZE", "PMI_RANK"},
+                                           {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+                                           {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"},
+                                           {"FLUX_JOB_SIZE", "FLUX_TASK_RANK"},
+                                           {"JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"},
+                                           {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
+                                           {"SLURM_NTASKS", "SLURM_PROCID"}};
+
 /// Before there is a world that could agree: one message, from the process the launcher calls the first.
 [[noreturn]] void refuse_start(const std::string& message) {
   bool first = true;
-  for (const char* name : {"PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"})
-    if (const char* value = std::getenv(name)) first = first && std::atoi(value) == 0;
+  for (const LauncherVariables& launcher : launchers)
+    if (const char* value = std::getenv(launcher.rank)) first = first && std::atoi(value) == 0;
   if (first) base::print_error(message);
+  if (!first) sleep(2);  // some launchers end all processes when one has ended, and the first may not have spoken yet
   throw Agreed{base::Exit::bad_input, message};
 }
 
@@ -68,17 +84,20 @@ LastWords::~LastWords() { last_words = nullptr; }
 
 std::optional<std::string> launcher_mismatch(int size, const std::function<const char*(const char*)>& variable) {
   if (size > 1) return std::nullopt;
-  // The first that is set decides: mpiexec inside a job leaves the job's own variables as they are.
-  for (const char* name : {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}) {
-    const char* value = variable(name);
+  for (const LauncherVariables& launcher : launchers) {
+    const char* value = variable(launcher.size);
     if (!value) continue;
     const int expected = std::atoi(value);
     if (expected <= 1) return std::nullopt;
+    const bool alone = std::string_view(launcher.size) == "SLURM_NTASKS";  // in a job, but no step of it
     return fmt::format(
-        "error: {}={}, but MPI sees one rank only: the launcher and this program's MPI do not speak to each other.\n"
-        "  under Slurm:  srun --mpi=pmi2 ...   (or export SLURM_MPI_TYPE=pmi2)\n"
+        "error: {}={}, but MPI sees one rank only: {}.\n"
+        "  under Slurm:  srun --mpi=pmi2 ...   (or export SLURM_MPI_TYPE=pmi2; one rank alone: srun --mpi=pmi2 -n 1 ...)\n"
         "  otherwise:    the mpiexec of the MPI that the program was built with, for MPICH mpiexec.mpich -n {} ...",
-        name, expected, expected);
+        launcher.size, expected,
+        alone ? "the program was started inside a job, but not by srun"
+              : "the launcher and this program's MPI do not speak to each other",
+        expected);
   }
   return std::nullopt;
 }

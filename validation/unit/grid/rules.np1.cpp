@@ -37,7 +37,11 @@ TEST(Launcher, SeparateWorldsAreRefusedWithTheCure) {
   EXPECT_NE(by_step->find("srun --mpi=pmi2"), std::string::npos);
   EXPECT_TRUE(mismatch(1, {{"SLURM_NTASKS", "4"}}));
   EXPECT_TRUE(mismatch(1, {{"PMI_SIZE", "2"}}));
-  EXPECT_TRUE(mismatch(1, {{"OMPI_COMM_WORLD_SIZE", "2"}}));
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "FLUX_JOB_SIZE", "JSM_NAMESPACE_SIZE"})
+    EXPECT_TRUE(mismatch(1, {{name, "2"}})) << name;
+  const auto no_step = mismatch(1, {{"SLURM_NTASKS", "4"}});
+  EXPECT_NE(no_step->find("inside a job, but not by srun"), std::string::npos) << *no_step;
+  EXPECT_EQ(by_step->find("inside a job, but not by srun"), std::string::npos) << *by_step;
 }
 
 TEST(Launcher, RealWorldsAndRealSingleRanksAreAccepted) {
@@ -50,7 +54,8 @@ TEST(Launcher, RealWorldsAndRealSingleRanksAreAccepted) {
 
 /// What a program does that only starts and stops the world; in a process of its own. Returns its exit status.
 [[noreturn]] void start_world(const std::map<std::string, std::string>& environment, const std::function<void(World&)>& work) {
-  for (const char* name : {"PMI_SIZE", "PMI_RANK", "PMI_FD", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"})
+  for (const char* name :
+       {"PMI_SIZE", "PMI_RANK", "PMI_FD", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_PROCID"})
     unsetenv(name);
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
   try {
@@ -74,6 +79,7 @@ TEST_F(StartDeathTest, AWorldOfOneUnderALauncherOfManyEndsWith2AndTheCure) {
 TEST_F(StartDeathTest, OnlyTheLaunchersFirstProcessSaysSo) {
   EXPECT_EXIT(start_world({{"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_PROCID", "3"}}, [](World&) {}), testing::ExitedWithCode(2),
               "^$");
+  EXPECT_EXIT(start_world({{"FLUX_JOB_SIZE", "4"}, {"FLUX_TASK_RANK", "1"}}, [](World&) {}), testing::ExitedWithCode(2), "^$");
 }
 
 TEST_F(StartDeathTest, AWorldOfOneByItselfRuns) {
