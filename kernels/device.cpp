@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/alignment.h"
+#include "base/error.h"
 
 namespace trireme::kernels {
 namespace {
@@ -59,8 +60,12 @@ View Arena::take(DType type, std::int64_t count) {
   const std::int64_t bytes = base::aligned_bytes(type, count);
   if (blocks_.empty() || blocks_.back().size - blocks_.back().used < bytes) {
     const std::int64_t size = std::max(bytes, blocks_.empty() && expected_ > 0 ? expected_ : block_bytes);
-    void* memory = memory_ == Memory::device ? device_.allocate(size) : device_.allocate_pinned(size);
-    blocks_.push_back({static_cast<std::byte*>(memory), size, 0});
+    try {
+      void* memory = memory_ == Memory::device ? device_.allocate(size) : device_.allocate_pinned(size);
+      blocks_.push_back({static_cast<std::byte*>(memory), size, 0});
+    } catch (const base::Error& error) {
+      throw base::Error(error.status(), fmt::format("memory for {}: {}", name_, error.what()));
+    }
   }
   Block& block = blocks_.back();
   const View taken{block.memory + block.used, count, type};

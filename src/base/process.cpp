@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -35,6 +36,12 @@ void print_error(const std::string& message) noexcept {
   std::fwrite(message.data(), 1, message.size(), stderr);
   std::fputc('\n', stderr);
   std::fflush(stderr);
+}
+
+void require_memory(std::size_t bytes) {
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  ::munmap(memory, bytes);
 }
 
 std::string words_of(const std::exception& error) {

@@ -1,6 +1,7 @@
 // What a process owes its surroundings: standard streams that are open, signals that are its own, output that arrived.
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <string>
 
@@ -17,6 +18,9 @@ void finish_output();
 
 /// A line to standard error, at once. Never fails: there is nobody left to tell.
 void print_error(const std::string& message) noexcept;
+
+/// Throws std::bad_alloc where the system would not give this process `bytes` more: for a library that crashes then.
+void require_memory(std::size_t bytes);
 
 /// What an exception says, in words for a user: memory and threads that the system refused have none of their own.
 std::string words_of(const std::exception& error);

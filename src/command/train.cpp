@@ -1,4 +1,6 @@
 // trireme train INPUT [key=value ...]
+#include <cstdio>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -67,7 +69,7 @@ int train(int argc, char** argv) {
     Arguments arguments;
     world.agree([&] { arguments = read_arguments(argc, argv); });
     if (!arguments.help.empty()) {
-      if (world.rank() == 0) fmt::print("{}", arguments.help);
+      if (world.rank() == 0) std::fputs(arguments.help.c_str(), stdout);  // main says whether it arrived
       return 0;
     }
     const config::Resolved resolved = read(world, arguments);

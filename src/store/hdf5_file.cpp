@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "base/process.h"
 #include "store/hdf5_handle.h"
 
 namespace trireme::store {
@@ -21,8 +22,11 @@ static_assert(std::endian::native == std::endian::little, "values go to the file
 constexpr std::size_t piece_bytes = std::size_t{256} << 20;  // of one transfer
 constexpr std::int64_t piece_elements = piece_bytes / 4;
 
+constexpr std::size_t needed_bytes = 16 << 20;  // for a file to be opened; where the library gets none, it crashes
+
 /// File locks fail on many parallel file systems; a checkpoint's file has one writer anyway.
 Handle access() {
+  base::require_memory(needed_bytes);
   Handle list(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_file_locking(list, false, true);
   return list;

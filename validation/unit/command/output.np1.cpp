@@ -31,7 +31,7 @@ TEST_F(LostOutput, EndsEveryCommandWith1) {
        {std::string("check input/tiny.toml --ranks 2"), "checkpoint show " + run_, "checkpoint verify " + run_,
         "checkpoint export " + run_ + " " + (folder_ / "x.safetensors"), "trace " + run_ + "/traces/step-00000002.h5",
         "plot " + run_, "compare " + run_ + " " + run_, std::string("schedule parallel.pipeline=2 batch.global=8"),
-        std::string("--version"), std::string("--help"), std::string("check --help")})
+        std::string("--version"), std::string("--help"), std::string("check --help"), std::string("train --help")})
     expect_failure(words);
 }
 

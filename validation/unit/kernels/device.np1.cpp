@@ -72,6 +72,18 @@ TEST(CpuDevice, NoMemory) {
   EXPECT_THROW(device->allocate(std::int64_t{1} << 60), base::Error);
 }
 
+TEST(Arena, WhatGetsNoMemoryIsNamed) {
+  const auto device = make_cpu_device();
+  Arena arena(*device, "activations");
+  try {
+    arena.take(DType::fp32, std::int64_t{1} << 58);
+    FAIL() << "a quintillion bytes";
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.status(), base::Exit::failure);
+    EXPECT_NE(std::string(error.what()).find("memory for activations: out of memory"), std::string::npos) << error.what();
+  }
+}
+
 TEST(Arena, OfPinnedMemory) {
   const auto device = make_cpu_device();
   Arena arena(*device, "pinned", 128, Arena::Memory::pinned);

@@ -163,6 +163,29 @@ TEST(Status, HasTheReasonOnAFullDisk) {
   EXPECT_EQ(occurrences(result.out + result.err, "checkpoint of step 40 was not written"), 1) << result.out << result.err;
 }
 
+/// HDF5 crashes where it gets no memory; the run must not.
+TEST(Status, HasTheReasonWhenASaveGetsNoMemory) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "AddressSanitizer ends a process that gets no memory";
+#endif
+  const Folder folder;
+  const std::string run = folder / "run";
+  Process process({program(), "train", "input/tiny.toml", "run.directory=" + run, "run.steps=100000"}, folder);
+  ASSERT_TRUE(reaches(run, 3));
+  const pid_t rank = ranks_of(run).at(0);
+  const std::string facts = read_text("/proc/" + std::to_string(rank) + "/status");
+  const auto taken = 1024 * std::stoull(facts.substr(facts.find("VmSize:") + 7));
+  const rlimit limit{taken + 500000, RLIM_INFINITY};
+  ASSERT_EQ(prlimit(rank, RLIMIT_AS, &limit, nullptr), 0);
+  kill(rank, SIGTERM);
+  const Result result = process.wait(60);
+  EXPECT_EQ(result.status, 1) << result.out << result.err;
+  const std::string status = read_text(run + "/status");
+  EXPECT_TRUE(status.starts_with("1 checkpoint of step ")) << status;
+  EXPECT_NE(status.find("rank 0 on "), std::string::npos) << status;
+  EXPECT_NE(status.find("out of memory"), std::string::npos) << status;
+}
+
 TEST(Hangup, SavesAndWantsAnotherTurnUnlessItWasIgnored) {
   const Folder folder;
   const std::string run = folder / "run";
