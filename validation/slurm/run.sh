@@ -74,6 +74,7 @@ case_a_cancelled_job_does_not_come_back() {
   until_true 60 ended "$job"
   sleep 10                                                                  # longer than a requeued job is held
   must is "$job" JobState CANCELLED && must is "$job" Restarts 0
+  must grep -q "^85 saved at step" "$work/cancelled/status"
 }
 case_array() {  # the last task has the array's own id; it alone comes back
   local job task
@@ -104,6 +105,9 @@ case_exclusive_without_a_number() {
   job=$(submit --time=5 -N 1 --exclusive "$script" "$tiny" run.directory=exclusive run.steps=2)
   ends_with "$job" 0
   must says "$job" ": 4 ranks on node"
+  job=$(submit --time=5 -N 2 --exclusive -c 2 "$script" "$tiny" run.directory=exclusive-2 run.steps=2)
+  ends_with "$job" 0
+  must says "$job" ": 4 ranks on node[1-2]"
 }
 case_no_number() {
   local job
@@ -129,6 +133,19 @@ case_preempted_job_saves_first() {  # TERM, then 20 s; Slurm puts the job back i
   touch "$work/preempted/STOP"
   ends_with "$job" 0
 }
+case_srun_by_hand() {
+  local text
+  text=$(cd "$work" && timeout 120 srun --mpi=pmi2 --time=5 -N 2 --ntasks-per-node=4 --distribution=block --cpu-bind=cores "$program" train \
+    "$tiny" run.directory=by-hand run.steps=1 parallel.tensor=4 parallel.pipeline=2 2>&1)
+  must test $? = 0 && must status_is "$work/by-hand" "0 done" && must grep -q "^layout: t = 4 p = 2 d = 1" <<<"$text"
+}
+case_chain() {  # an array, one task after the other in one folder: the ones behind the last step end at once
+  local job
+  job=$(submit --time=5 --array=1-2%1 -n 1 "$script" "$tiny" run.directory=chain run.steps=3)
+  ends_with "${job}_1" 0
+  ends_with "${job}_2" 0
+  must status_is "$work/chain" "0 done" && must each_step_once "$work/chain" 3
+}
 case_srun_without_a_fitting_mpi() {  # worlds of one rank each: one message, nothing trained
   local text status
   text=$(cd "$work" && timeout 60 srun -n 2 --mpi=none --time=5 "$program" train "$tiny" run.directory=alone 2>&1)
@@ -144,7 +161,7 @@ case_job_with_another_mpi_type() {
 }
 
 order=(short_job other_folder no_program trains_to_the_end_by_requeue array a_cancelled_job_does_not_come_back
-  exclusive_without_a_number no_number heterogeneous_job preempted_job_saves_first srun_without_a_fitting_mpi
+  exclusive_without_a_number no_number heterogeneous_job chain srun_by_hand preempted_job_saves_first srun_without_a_fitting_mpi
   job_with_another_mpi_type short_job_end)
 [ $# = 0 ] || order=("$@")
 passed=0 failed=0
