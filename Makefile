@@ -48,7 +48,8 @@ copies  := $(patsubst %,$B/planted/%,$(wildcard kernels/cuda/*/*.cu kernels/cuda
 planted := $(patsubst %.cu,%.simt.o,$(filter %.cu,$(copies)))
 native  := $B/validation/gpu/native.o $B/kernels/simt/options.o $B/kernels/device.o
 formats := $(filter-out %/harness.cpp,$(wildcard validation/fuzz/*.cpp))
-fuzzed  := $(wildcard $(foreach f,base config data schedule spec store view,src/$f/*.cpp)) src/grid/activity.cpp
+not_read := src/store/checkpoint_% src/store/master% src/store/shard% src/store/frame% src/view/forecast% src/view/checkpoint% src/view/layout%
+fuzzed  := $(filter-out $(not_read),$(wildcard $(foreach f,base config data schedule spec store view,src/$f/*.cpp))) src/grid/activity.cpp src/grid/device_times.cpp
 FUZZFLAGS := -std=c++20 -g -O1 -fsanitize=fuzzer-no-link,address -fno-omit-frame-pointer -DTRIREME_NO_CLONES -Isrc -I. $(H5FLAGS)
 tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit/*/*.np?.cpp validation/unit/simt/*/*.np?.cpp))
 pick    = $(strip $(if $(strip $(T)),$(foreach f,$(1),$(if $(findstring $(strip $(T)),$(f:$B/test/%=%)),$f)),$(1)))
