@@ -1,9 +1,9 @@
-// trireme plot RUN
+// trireme plot RUN... [--output FOLDER]
 #include <algorithm>
 #include <filesystem>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -25,35 +25,68 @@ view::Metrics read_metrics(const std::string& run) {
     fmt::print("note: {}: the last row is half-written and left out\n", path);
     text.resize(whole);
   }
-  return view::parse_metrics(text, path, view::charted_columns());
+  view::MetricsText read = view::read_metrics(text, path, view::charted_columns());
+  for (const std::string& fault : read.faults) fmt::print("note: {}; this row is left out\n", fault);
+  return std::move(read.metrics);
+}
+
+/// The folders' names, or the paths as given where names are equal.
+std::vector<std::string> names_of(const std::vector<std::string>& runs) {
+  std::vector<std::string> names;
+  for (const std::string& run : runs) names.push_back(fs::canonical(run).filename().string());
+  for (std::size_t k = 0; k < runs.size(); ++k)
+    for (std::size_t i = 0; i < k; ++i) {
+      if (fs::equivalent(runs[k], runs[i])) base::refuse("{} and {} are the same run", runs[i], runs[k]);
+      if (names[i] == names[k]) return runs;
+    }
+  return names;
+}
+
+std::string output_folder(const std::vector<std::string>& runs, const std::vector<std::string>& names, const std::string& given) {
+  if (!given.empty()) return given;
+  if (runs.size() == 1) return runs[0] + "/plots";
+  std::string name;
+  for (const std::string& word : names) name += (name.empty() ? "" : "+") + fs::path(word).filename().string();
+  return runs[0] + "/plots/" + name;
+}
+
+void write(const std::vector<view::NamedChart>& charts, const std::string& folder) {
+  std::error_code ignored;  // then the files cannot be written
+  fs::create_directories(folder, ignored);
+  for (const auto& [name, chart] : charts) {
+    if (!has_points(chart)) {
+      fmt::print("note: {}: no value that can be drawn{}\n", name, chart.logarithmic ? " on a logarithmic scale" : "");
+      continue;
+    }
+    const std::string path = fmt::format("{}/{}.svg", folder, name);
+    base::write_file_atomically(path, line_chart(chart));
+    fmt::print("wrote {}\n", path);
+  }
 }
 
 }  // namespace
 
 int plot(int argc, char** argv) {
-  std::string run;
-  CLI::App app("Draws a run's loss, speed, gradient norm and memory into RUN/plots, an SVG file each.", "trireme plot");
-  app.add_option("RUN", run, "the folder of a run, e.g. runs/novels")->required();
+  std::vector<std::string> runs;
+  std::string output;
+  CLI::App app("Draws loss, speed, gradient norm and memory of a run, or of several over each other, an SVG file each.",
+               "trireme plot");
+  app.add_option("RUN", runs, "the folders of runs, e.g. runs/novels")->required();
+  app.add_option("--output", output,
+                 "the folder for the files, made if needed; default: RUN/plots, with several runs a folder in the first one's");
   const std::string help = parse(app, argc, argv);
   if (!help.empty()) {
     fmt::print("{}", help);
     return 0;
   }
-  const view::Metrics metrics = read_metrics(run);
-  const std::vector<view::NamedChart> all = view::run_charts(metrics, fs::canonical(run).filename().string());
-  if (std::none_of(all.begin(), all.end(), [](const auto& named) { return has_points(named.chart); }))
-    base::refuse("{}/metrics.csv: no quantity in it has a value that can be drawn", run);
-  std::error_code ignored;  // then the files cannot be written
-  fs::create_directories(run + "/plots", ignored);
-  for (const auto& [name, chart] : all) {
-    if (!has_points(chart)) {
-      fmt::print("note: {}: no value that can be drawn{}\n", name, chart.logarithmic ? " on a logarithmic scale" : "");
-      continue;
-    }
-    const std::string path = fmt::format("{}/plots/{}.svg", run, name);
-    base::write_file_atomically(path, line_chart(chart));
-    fmt::print("wrote {}\n", path);
-  }
+  std::vector<view::ChartedRun> charted;
+  for (const std::string& run : runs) charted.push_back({"", read_metrics(run), {}});
+  const std::vector<std::string> names = names_of(runs);
+  for (std::size_t k = 0; k < runs.size(); ++k) charted[k].name = names[k];
+  const std::vector<view::NamedChart> charts = view::run_charts(charted);
+  if (std::none_of(charts.begin(), charts.end(), [](const auto& named) { return has_points(named.chart); }))
+    base::refuse("{}: no quantity in metrics.csv has a value that can be drawn", fmt::join(runs, ", "));
+  write(charts, output_folder(runs, names, output));
   return 0;
 }
 

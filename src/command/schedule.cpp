@@ -22,25 +22,73 @@ namespace {
 constexpr std::int64_t most_actions = 10'000'000;  // on all stages: some hundred MB
 constexpr std::int64_t most_drawn = 1'000'000;     // passes in an SVG, of some 150 bytes each
 
-/// A schedule depends on these keys alone; another one would be ignored.
+struct Arguments {
+  std::string input, svg;           // input: a TOML file; empty: none
+  std::vector<std::string> values;  // key=value
+  int ranks = 0;                    // 0: as many as make d = 1
+  int columns = 0;                  // 0: v
+  bool list = false;
+  std::string help;  // the text to print instead, when asked for
+};
+
+Arguments read_arguments(int argc, char** argv) {
+  Arguments arguments;
+  std::vector<std::string> words;
+  CLI::App app("Shows a pipeline schedule: picture, time, bubble, activations alive, messages. Nothing runs.",
+               "trireme schedule");
+  app.add_option("INPUT|key=value", words,
+                 "an input file (TOML), whose schedule it is; values that override it or stand for it: parallel.schedule (" +
+                     schedule::kind_names() + "), parallel.pipeline, parallel.virtual, batch.global, batch.micro");
+  app.add_option("--ranks", arguments.ranks, "ranks of the run: d = ranks / (t p) and m = B / (b d); default: d = 1, m = B / b")
+      ->check(CLI::Range(1, 1 << 24));
+  app.add_option("--svg", arguments.svg, "draw it into this file");
+  app.add_option("--columns", arguments.columns,
+                 "columns of a whole stage's forward pass in the picture of characters, a multiple of v; default: v")
+      ->check(CLI::Range(1, 100));
+  app.add_flag("--list", arguments.list, "the actions of each stage in order, too");
+  arguments.help = parse(app, argc, argv);
+  for (const std::string& word : words) {
+    if (word.find('=') != std::string::npos)
+      arguments.values.push_back(word);
+    else if (arguments.input.empty())
+      arguments.input = word;
+    else
+      base::refuse("error: {}: a second input file beside {}; values are written key=value", word, arguments.input);
+  }
+  return arguments;
+}
+
+/// A schedule depends on these keys alone; another one on the command line would be ignored.
 void refuse_others(const std::vector<std::string>& values) {
   const std::vector<std::string> keys = {"parallel.schedule", "parallel.pipeline", "parallel.virtual", "batch.global",
                                          "batch.micro"};
-  bool has_batch = false;
-  for (const std::string& value : values) {
-    const std::string key = value.substr(0, value.find('='));
-    has_batch |= key == "batch.global";
-    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+  for (const std::string& value : values)
+    if (std::find(keys.begin(), keys.end(), value.substr(0, value.find('='))) == keys.end())
       base::refuse("error: {}: a schedule depends on {} only", value, base::alternatives(keys));
-  }
-  if (!has_batch) base::refuse("error: batch.global is required: m = batch.global / batch.micro microbatches");
 }
 
-/// With d = 1, m = B / b.
-schedule::Schedule schedule_of(const config::Parallel& parallel, const config::Batch& batch) {
-  if (batch.global % batch.micro != 0)
-    base::refuse("batch.global = {} is no positive multiple of batch.micro = {}", batch.global, batch.micro);
-  const std::int64_t microbatches = batch.global / batch.micro;
+config::Config read_config(const Arguments& arguments) {
+  refuse_others(arguments.values);
+  const std::string& input = arguments.input;
+  const config::Config config =
+      config::read_config(input.empty() ? "command line" : input, input.empty() ? "" : base::read_file(input), arguments.values,
+                          config::Missing::allow, config::Unbuilt::allow)
+          .config;
+  if (config.batch.global == 0) base::refuse("error: batch.global is required: m = batch.global / (batch.micro d) microbatches");
+  return config;
+}
+
+/// m = B / (b d); without `ranks` (0) as with d = 1.
+std::int64_t microbatches_of(const config::Parallel& parallel, const config::Batch& batch, std::int64_t ranks) {
+  if (ranks % (parallel.tensor * parallel.pipeline) != 0)
+    base::refuse("--ranks={}: no multiple of t p = {} x {}", ranks, parallel.tensor, parallel.pipeline);
+  const std::int64_t data = ranks == 0 ? 1 : ranks / (parallel.tensor * parallel.pipeline);
+  if (batch.global % (batch.micro * data) != 0)
+    base::refuse("batch.global = {} is no positive multiple of b d = {} x {}", batch.global, batch.micro, data);
+  return batch.global / (batch.micro * data);
+}
+
+schedule::Schedule schedule_of(const config::Parallel& parallel, std::int64_t microbatches) {
   for (const std::int64_t value : {parallel.pipeline, parallel.chunks, microbatches})
     if (value > most_actions / 2)
       base::refuse("{} is too many for a schedule to be shown: at most {} passes on all stages", value, most_actions);
@@ -69,30 +117,23 @@ schedule::Messages proven_messages(const schedule::Schedule& schedule) {
 }  // namespace
 
 int schedule(int argc, char** argv) {
-  std::vector<std::string> values;
-  std::string svg;
-  bool list = false;
-  CLI::App app("Shows a pipeline schedule: picture, bubble, activations alive, messages. Nothing runs.", "trireme schedule");
-  app.add_option("key=value", values,
-                 "parallel.schedule (" + schedule::kind_names() +
-                     "), parallel.pipeline, parallel.virtual, batch.global, batch.micro; m = B / b, as with d = 1");
-  app.add_option("--svg", svg, "draw it into this file");
-  app.add_flag("--list", list, "the actions of each stage in order, too");
-  const std::string help = parse(app, argc, argv);
-  if (!help.empty()) {
-    fmt::print("{}", help);
+  const Arguments arguments = read_arguments(argc, argv);
+  if (!arguments.help.empty()) {
+    fmt::print("{}", arguments.help);
     return 0;
   }
-  refuse_others(values);
-  const config::Config config = config::read_config("command line", "", values, config::Missing::allow).config;
-  const schedule::Schedule shown = schedule_of(config.parallel, config.batch);
+  const config::Config config = read_config(arguments);
+  const schedule::Schedule shown = schedule_of(config.parallel, microbatches_of(config.parallel, config.batch, arguments.ranks));
+  const int columns = arguments.columns == 0 ? shown.chunks : arguments.columns;
+  if (columns % shown.chunks != 0) base::refuse("--columns={}: no multiple of parallel.virtual = {}", columns, shown.chunks);
+  const std::string& svg = arguments.svg;
   if (const std::int64_t passes = count_passes(shown); !svg.empty() && passes > most_drawn)
     base::refuse("--svg: {} passes on all stages: at most {} are drawn", passes, most_drawn);
-  check_outputs({}, {svg});
+  check_outputs({arguments.input}, {svg});
   const schedule::Messages messages = proven_messages(shown);
-  const schedule::Timing timing = simulate(shown);
-  if (!svg.empty()) base::write_file_atomically(svg, view::svg(view::timeline(shown, timing, "forward passes")));
-  fmt::print("{}", view::schedule_report(shown, messages, timing, list));
+  const schedule::Timing timing = simulate(shown, stage_costs(shown));
+  if (!svg.empty()) base::write_file_atomically(svg, view::svg(view::timeline(shown, timing, view::unit_of_time)));
+  fmt::print("{}", view::schedule_report({shown, timing, columns}, messages, arguments.list));
   return 0;
 }
 

@@ -1,7 +1,13 @@
-// trireme trace FILE.h5 [--summary] [--svg F] [--perfetto F] [--ascii]
+// trireme trace FILE.h5|RUN [--summary] [--svg F] [--perfetto F] [--ascii] [--ranks R] [--time T]
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "command/arguments.h"
 #include "command/commands.h"
@@ -12,6 +18,55 @@
 namespace trireme::command {
 namespace {
 
+namespace fs = std::filesystem;
+
+struct Arguments {
+  std::string input, svg, perfetto, ranks, time;
+  bool summary = false, ascii = false;
+  int columns = 120;
+  std::string help;  // the text to print instead, when asked for
+};
+
+Arguments read_arguments(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Shows one traced step: where its time went. Without options: --summary.", "trireme trace");
+  app.add_option("FILE.h5|RUN", arguments.input,
+                 "RUN/traces/step-....h5, written by a run with trace.steps, or the run's folder: then its last traced step")
+      ->required();
+  app.add_flag("--summary", arguments.summary, "time by kind, bubble, waits, slowest rank");
+  CLI::Option* const draws = app.add_flag("--ascii", arguments.ascii, "a row of characters a rank");
+  app.add_option("--columns", arguments.columns, "width of --ascii")
+      ->needs(draws)
+      ->check(CLI::Range(10, 10000))
+      ->capture_default_str();
+  app.add_option("--svg", arguments.svg, "draw a row a rank into this file");
+  app.add_option("--ranks", arguments.ranks, "the ranks that --svg and --ascii show, e.g. 0-3,8; default: all");
+  app.add_option(
+      "--time", arguments.time,
+      "the part of the step that --svg and --ascii show, A-B in milliseconds from its start, e.g. 12.5-20; default: all");
+  app.add_option("--perfetto", arguments.perfetto, "write this file for ui.perfetto.dev or chrome://tracing");
+  arguments.help = parse(app, argc, argv);
+  if (!(arguments.ranks + arguments.time).empty() && !arguments.ascii && arguments.svg.empty())
+    base::refuse("error: trireme trace: --ranks and --time choose what --svg FILE or --ascii shows: give one of these too");
+  return arguments;
+}
+
+/// `input`, or the trace of the last step in the run's folder `input`.
+std::string find_trace(const std::string& input) {
+  std::error_code error;
+  if (!fs::is_directory(input, error)) return input;
+  std::string last;
+  for (fs::directory_iterator entry(fs::path(input) / "traces", error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    // Numbers of more than eight digits are longer names.
+    if (name.starts_with("step-") && name.ends_with(".h5") && std::pair(name.size(), name) > std::pair(last.size(), last))
+      last = name;
+  }
+  if (last.empty())
+    base::refuse("{}: there is no trace in its folder traces; a run writes one for each step that trace.steps names", input);
+  return (fs::path(input) / "traces" / last).string();
+}
+
 void write(const std::string& path, const std::string& content) {
   base::write_file_atomically(path, content);
   fmt::print("wrote {}\n", path);
@@ -20,26 +75,20 @@ void write(const std::string& path, const std::string& content) {
 }  // namespace
 
 int trace(int argc, char** argv) {
-  std::string file, svg, perfetto;
-  bool summary = false, ascii = false;
-  int columns = 120;
-  CLI::App app("Shows one traced step: where its time went. Without options: --summary.", "trireme trace");
-  app.add_option("FILE.h5", file, "RUN/traces/step-....h5, written by a run with trace.steps")->required();
-  app.add_flag("--summary", summary, "time by kind, bubble, waits, slowest rank");
-  CLI::Option* const draws = app.add_flag("--ascii", ascii, "a row of characters a rank");
-  app.add_option("--columns", columns, "width of --ascii")->needs(draws)->check(CLI::Range(10, 10000))->capture_default_str();
-  app.add_option("--svg", svg, "draw a row a rank into this file");
-  app.add_option("--perfetto", perfetto, "write this file for ui.perfetto.dev or chrome://tracing");
-  const std::string help = parse(app, argc, argv);
-  if (!help.empty()) {
-    fmt::print("{}", help);
+  const Arguments arguments = read_arguments(argc, argv);
+  if (!arguments.help.empty()) {
+    fmt::print("{}", arguments.help);
     return 0;
   }
+  const auto& [input, svg, perfetto, ranks, time, summary, ascii, columns, help] = arguments;
+  const std::string file = find_trace(input);
   check_outputs({file}, {svg, perfetto});
   const store::Trace trace = store::read_trace(file);
+  const view::Part part = view::part_of(trace, ranks, time);
+  if (file != input) fmt::print("{}\n", file);
   if (summary || (!ascii && svg.empty() && perfetto.empty())) fmt::print("{}", view::trace_summary(trace));
-  if (ascii) fmt::print("{}", view::ascii_picture(trace, columns));
-  if (!svg.empty()) write(svg, view::svg(view::timeline_of(trace)));
+  if (ascii) fmt::print("{}", view::ascii_picture(trace, columns, part));
+  if (!svg.empty()) write(svg, view::svg(view::timeline_of(trace, part)));
   if (!perfetto.empty()) write(perfetto, view::perfetto_json(trace));
   return 0;
 }

@@ -16,6 +16,9 @@ struct StepRange {
 /// wrong with which part.
 std::vector<StepRange> parse_steps(std::string_view text);
 
+/// The same of other numbers, counted from `least`; `what` is one of them in words ("rank").
+std::vector<StepRange> parse_ranges(std::string_view text, std::string_view what, std::int64_t least);
+
 bool contains(const std::vector<StepRange>& ranges, std::int64_t step);
 
 }  // namespace trireme::config

@@ -52,6 +52,10 @@ class Ends {
 
 }  // namespace
 
+Costs stage_costs(const Schedule& schedule) {
+  return {.seconds = [chunks = schedule.chunks](int, const Action& action) { return facts(action.act).units / chunks; }};
+}
+
 Timing simulate(const Schedule& schedule, const Costs& costs) {
   Ends ends(schedule, costs);
   Timing timing{std::vector<std::vector<Span>>(schedule.stages), 0};

@@ -25,6 +25,10 @@ struct Costs {
   std::function<double(const Channel&)> latency = [](const Channel&) { return 0.0; };  // from the sender's end to the receiver
 };
 
+/// The same in another unit, a forward pass through a whole stage, so that schedules can be held against each other: a pass
+/// through one of v chunks takes 1/v.
+Costs stage_costs(const Schedule& schedule);
+
 /// Each stage runs its list in order, an action as soon as what it needs is there; a send does not keep its stage. Fails
 /// (base::Error) for a schedule that never ends.
 Timing simulate(const Schedule& schedule, const Costs& costs = {});

@@ -60,6 +60,21 @@ Header parse_header(std::string_view line, const std::string& place, const std::
   return header;
 }
 
+struct Row {
+  std::int64_t step = 0;
+  std::vector<std::pair<std::string, double>> values;
+};
+
+Row parse_row(std::string_view line, const std::string& place, const Header& header) {
+  const std::vector<std::string> cells = cells_of(line, place);
+  if (cells.size() != header.cells)
+    base::refuse("{}: damaged: the row has {} cells and the header {}", place, cells.size(), header.cells);
+  Row row{parsed<std::int64_t>(cells[header.step], place, "step"), {}};
+  for (const auto& [name, column] : header.wanted)
+    if (!cells[column].empty()) row.values.emplace_back(name, parsed<double>(cells[column], place, "number"));
+  return row;
+}
+
 /// One section of a tolerance file.
 Tolerance parse_section(const config::Section& section, const std::string& path, config::Problems& problems) {
   Tolerance tolerance{section.name, {}, {}, ""};
@@ -175,9 +190,9 @@ std::vector<Tolerance> exact_tolerance() {
   return tolerances;
 }
 
-Metrics parse_metrics(const std::string& text, const std::string& path, const std::vector<Tolerance>& quantities) {
-  Metrics metrics;
-  for (const Tolerance& tolerance : quantities) metrics[tolerance.quantity];
+MetricsText read_metrics(const std::string& text, const std::string& path, const std::vector<Tolerance>& quantities) {
+  MetricsText read;
+  for (const Tolerance& tolerance : quantities) read.metrics[tolerance.quantity];
   std::optional<Header> header;
   std::set<std::int64_t> seen;
   std::string_view rest = text;
@@ -189,15 +204,24 @@ Metrics parse_metrics(const std::string& text, const std::string& path, const st
       header = parse_header(line, place, quantities);
       continue;
     }
-    const std::vector<std::string> cells = cells_of(line, place);
-    if (cells.size() != header->cells) base::refuse("{}: {} cells, the header has {}", place, cells.size(), header->cells);
-    const auto step = parsed<std::int64_t>(cells[header->step], place, "step");
-    if (!seen.insert(step).second) base::refuse("{}: step {} for the second time", place, step);
-    for (const auto& [name, column] : header->wanted)
-      if (!cells[column].empty()) metrics[name][step] = parsed<double>(cells[column], place, "number");
+    try {
+      const Row row = parse_row(line, place, *header);
+      if (!seen.insert(row.step).second) base::refuse("{}: step {} for the second time", place, row.step);
+      for (const auto& [name, value] : row.values) read.metrics[name][row.step] = value;
+    } catch (const base::Error& error) {
+      read.faults.emplace_back(error.what());
+    }
   }
-  if (seen.empty()) base::refuse("{}: no steps in it", path);
-  return metrics;
+  if (seen.empty()) base::refuse("{}", read.faults.empty() ? path + ": no steps in it" : read.faults[0]);
+  return read;
+}
+
+Metrics parse_metrics(const std::string& text, const std::string& path, const std::vector<Tolerance>& quantities) {
+  MetricsText read = read_metrics(text, path, quantities);
+  if (!read.faults.empty())
+    base::refuse("{}{}", read.faults[0],
+                 read.faults.size() == 1 ? "" : fmt::format("; {} more rows of this file are damaged", read.faults.size() - 1));
+  return std::move(read.metrics);
 }
 
 Check compare_series(const Series& reference, const Series& ours, const Tolerance& tolerance, const std::string& subject) {

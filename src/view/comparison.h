@@ -29,8 +29,15 @@ using Series = std::map<std::int64_t, double>;  // step -> value; steps without 
 using Metrics = std::map<std::string, Series>;  // by column
 
 /// The columns of `quantities` in a CSV file that has a column `step`; an absent column has an empty series. Cells are not
-/// quoted; lines may end in CR LF. Throws base::Error(bad_input) with file and line.
+/// quoted; lines may end in CR LF. Throws base::Error(bad_input) with file and line of the first row that will not do.
 Metrics parse_metrics(const std::string& text, const std::string& path, const std::vector<Tolerance>& quantities);
+
+/// The same of a file whose damaged rows are left out: `faults` has a sentence for each, with file and line.
+struct MetricsText {
+  Metrics metrics;
+  std::vector<std::string> faults;
+};
+MetricsText read_metrics(const std::string& text, const std::string& path, const std::vector<Tolerance>& quantities);
 
 /// Fails on a difference above the limit, on a number that is not finite (on both sides too), and on a step that only one side
 /// has. Without any value on both sides it fails.

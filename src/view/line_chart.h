@@ -4,16 +4,22 @@
 #include <string>
 #include <vector>
 
-namespace trireme::view {
+#include "view/curve_points.h"
 
-struct Point {
-  double x, y;
-};
+namespace trireme::view {
 
 struct Curve {
   std::string name;           // in the legend; with several of them
-  std::vector<Point> points;  // by x; a y that is not finite leaves a gap
-  bool smoothed = false;      // drawn pale, under a line of running means where there are points enough
+  std::vector<Point> points;  // by x; a y that the axis does not hold leaves a gap
+  bool smoothed = false;      // with a thin line of running means (curve_points.h) where there may be one
+  std::size_t colour = 0;
+  bool dashed = false;
+};
+
+/// A value that curves are held against: a dashed line across, with its name.
+struct Level {
+  std::string name;
+  double y;
 };
 
 struct Chart {
@@ -21,15 +27,13 @@ struct Chart {
   bool logarithmic = false;  // the y axis; values not above 0 leave gaps
   bool from_zero = false;    // the y axis
   std::vector<Curve> curves;
+  std::vector<Level> levels = {};
 };
 
 /// Throws base::Error (bad_input) naming the chart when there is no point to draw.
 std::string line_chart(const Chart& chart);
 
-/// Whether there is a point to draw: finite, and above 0 on a logarithmic axis.
+/// Whether there is a point to draw: one whose y the axis holds (axis.h).
 bool has_points(const Chart& chart);
-
-/// Each the mean of the points around it, n / 20 on either side (fewer at the ends, the same on both); gaps are left out.
-std::vector<Point> running_means(const std::vector<Point>& points);
 
 }  // namespace trireme::view

@@ -1,14 +1,46 @@
 #include "view/run_charts.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace trireme::view {
 namespace {
 
-std::vector<Point> points_of(const Series& series, double unit = 1) {
+std::vector<Point> points_of(const Series& series, double unit) {
   std::vector<Point> points;
   for (const auto& [step, value] : series) points.push_back({static_cast<double>(step), value / unit});
   return points;
+}
+
+/// A column of metrics.csv as curves of a chart.
+struct Quantity {
+  const char *column, *name;
+  bool smoothed = false, dashed = false;
+  double unit = 1;
+};
+
+/// With one run a colour a quantity, else a colour a run.
+std::vector<Curve> curves_of(const std::vector<ChartedRun>& runs, const std::vector<Quantity>& quantities) {
+  std::vector<Curve> curves;
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    for (std::size_t q = 0; q < quantities.size(); ++q) {
+      const auto& [column, name, smoothed, dashed, unit] = quantities[q];
+      std::string words = runs.size() == 1 ? name : quantities.size() == 1 ? runs[r].name : runs[r].name + ", " + name;
+      curves.push_back(
+          {std::move(words), points_of(runs[r].metrics.at(column), unit), smoothed, runs.size() == 1 ? q : r, dashed});
+    }
+  return curves;
+}
+
+/// Each yardstick once.
+std::vector<Level> levels_of(const std::vector<ChartedRun>& runs) {
+  std::vector<Level> levels;
+  for (const ChartedRun& run : runs) {
+    const auto same = [&](const Level& level) { return level.y == run.yardstick->y && level.name == run.yardstick->name; };
+    if (run.yardstick && std::none_of(levels.begin(), levels.end(), same)) levels.push_back(*run.yardstick);
+  }
+  return levels;
 }
 
 }  // namespace
@@ -20,30 +52,24 @@ std::vector<Tolerance> charted_columns() {
   return columns;
 }
 
-std::vector<NamedChart> run_charts(const Metrics& metrics, const std::string& run) {
-  const auto curve = [&](const char* name, const char* column, bool smoothed, double unit = 1) {
-    return Curve{name, points_of(metrics.at(column), unit), smoothed};
+std::vector<NamedChart> run_charts(const std::vector<ChartedRun>& runs) {
+  const auto title = [&](const char* what) {
+    return runs.size() == 1 ? fmt::format("{}: {}", runs[0].name, what) : fmt::format("{} runs: {}", runs.size(), what);
   };
-  const auto title = [&](const char* what) { return fmt::format("{}: {}", run, what); };
+  const auto chart = [&](const char* what, const char* unit, const std::vector<Quantity>& quantities) {
+    return Chart{.title = title(what), .x_label = "step", .y_label = unit, .curves = curves_of(runs, quantities)};
+  };
+  Chart loss = chart("loss", "nats a token", {{"loss", "training", true}, {"validation_loss", "validation", false, true}});
+  loss.levels = levels_of(runs);
+  Chart speed = chart("speed", "tokens a second", {{"tokens_per_second", "tokens a second", true}});
+  speed.from_zero = true;
+  Chart norm = chart("norm of the gradient, before clipping", "norm", {{"grad_norm", "norm", true}});
+  norm.logarithmic = true;
   constexpr double mebibyte = 1048576;
-  return {{"loss",
-           {title("loss"),
-            "step",
-            "nats a token",
-            false,
-            false,
-            {curve("training", "loss", true), curve("validation", "validation_loss", false)}}},
-          {"tokens_per_second",
-           {title("speed"), "step", "tokens a second", false, true, {curve("tokens a second", "tokens_per_second", true)}}},
-          {"gradient_norm",
-           {title("norm of the gradient, before clipping"), "step", "norm", true, false, {curve("norm", "grad_norm", true)}}},
-          {"memory",
-           {title("resident memory, the largest of the ranks"),
-            "step",
-            "MiB",
-            false,
-            true,
-            {curve("memory", "peak_memory_bytes", false, mebibyte)}}}};
+  Chart memory = chart("resident memory, the largest of the ranks", "MiB",
+                       {{.column = "peak_memory_bytes", .name = "memory", .unit = mebibyte}});
+  memory.from_zero = true;
+  return {{"loss", loss}, {"tokens_per_second", speed}, {"gradient_norm", norm}, {"memory", memory}};
 }
 
 }  // namespace trireme::view

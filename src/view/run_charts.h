@@ -1,6 +1,7 @@
-// The curves of a run: loss, speed, gradient norm, memory.
+// The curves of runs: loss, speed, gradient norm, memory.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,16 @@ struct NamedChart {
   Chart chart;
 };
 
+struct ChartedRun {
+  std::string name;
+  Metrics metrics;                 // charted_columns() of its metrics.csv
+  std::optional<Level> yardstick;  // what its losses are held against, where that is known
+};
+
 /// The columns of metrics.csv that run_charts reads.
 std::vector<Tolerance> charted_columns();
 
-std::vector<NamedChart> run_charts(const Metrics& metrics, const std::string& run);
+/// Of several runs, each chart has the curves of all, in a colour a run.
+std::vector<NamedChart> run_charts(const std::vector<ChartedRun>& runs);
 
 }  // namespace trireme::view

@@ -4,6 +4,8 @@
 
 #include <fmt/ranges.h>
 
+#include "view/svg.h"
+
 namespace trireme::view {
 
 using schedule::Action;
@@ -37,21 +39,33 @@ std::int64_t count_sends(const schedule::Messages& messages) {
   return sends;
 }
 
+/// The unit's number below the column where it begins.
+std::string ruler(const TimedSchedule& timed) {
+  std::string line;
+  for (const double tick : round_ticks(0, timed.timing.seconds, static_cast<int>(timed.timing.seconds * timed.columns / 6), 1)) {
+    line.resize(static_cast<std::size_t>(tick) * static_cast<std::size_t>(timed.columns), ' ');
+    line += fmt::format("{}", tick);
+  }
+  return line;
+}
+
 }  // namespace
 
-std::string picture(const Schedule& schedule, const Timing& timing) {
-  const auto columns = static_cast<std::size_t>(std::lround(timing.seconds));
+std::string picture(const TimedSchedule& timed) {
+  const auto& [schedule, timing, columns] = timed;
+  const auto column = [&, scale = columns](double time) { return static_cast<std::size_t>(std::lround(time * scale)); };
+  const std::size_t digits = fmt::formatted_size("{}", schedule.stages - 1);
   std::string text;
   for (int stage = 0; stage < schedule.stages; ++stage) {
-    std::string line(columns, '.');
+    std::string line(column(timing.seconds), '.');
     for (std::size_t k = 0; k < schedule.actions[stage].size(); ++k) {
       const auto [begin, end] = timing.spans[stage][k];
-      for (auto column = std::lround(begin); column < std::lround(end); ++column) line[column] = mark(schedule.actions[stage][k]);
+      for (std::size_t c = column(begin); c < column(end); ++c) line[c] = mark(schedule.actions[stage][k]);
     }
-    text += fmt::format("stage {:<{}}|{}| busy {:.1f}%\n", stage, fmt::formatted_size("{}", schedule.stages - 1) + 1, line,
+    text += fmt::format("stage {:<{}} |{}| busy {:.1f}%\n", stage, digits, line,
                         100 * busy_share(timing.spans[stage], timing.seconds));
   }
-  return text;
+  return text + fmt::format("{:{}}{}\n", "", digits + 8, ruler(timed));
 }
 
 std::string listing(const Schedule& schedule) {
@@ -69,15 +83,17 @@ std::string listing(const Schedule& schedule) {
   return text;
 }
 
-std::string schedule_report(const Schedule& schedule, const schedule::Messages& messages, const Timing& timing, bool list) {
+std::string schedule_report(const TimedSchedule& timed, const schedule::Messages& messages, bool list) {
+  const auto& [schedule, timing, columns] = timed;
   std::string text = fmt::format("{}: p = {} stages, v = {}, m = {} microbatches\n", name_of(schedule.kind), schedule.stages,
                                  schedule.chunks, schedule.microbatches);
-  text += fmt::format("digits are forward passes, letters backward passes, {} times as long\n",
-                      facts(schedule::Act::backward).units / facts(schedule::Act::forward).units);
-  text += timing.seconds <= widest_picture
-              ? picture(schedule, timing)
-              : fmt::format("(a picture of {} columns, too wide: --svg FILE draws it)\n", timing.seconds);
+  text += fmt::format("digits are forward passes, letters backward passes, {} times as long; the line below counts {}\n",
+                      facts(schedule::Act::backward).units / facts(schedule::Act::forward).units, unit_of_time);
+  text += timing.seconds * columns <= widest_picture
+              ? picture(timed)
+              : fmt::format("(a picture of {:.0f} columns, too wide: --svg FILE draws it)\n", timing.seconds * columns);
   if (list) text += listing(schedule);
+  text += fmt::format("time              {:.6g} {}\n", timing.seconds, unit_of_time);
   text += fmt::format("bubble            {:.4f} of the work simulated, {:.4f} by the formula {}\n", bubble(timing),
                       bubble_formula(schedule), bubble_words(schedule.kind));
   text += fmt::format("peak activations  {} by stage, each of one microbatch and chunk\n",

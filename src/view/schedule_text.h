@@ -8,16 +8,26 @@
 
 namespace trireme::view {
 
-/// A line a stage, a column a unit of time: the pass's mark (schedule/action.h: digits are forward passes, small letters backward
-/// passes), dots idle. For a timing in whole units, as `simulate(schedule)` gives it.
-std::string picture(const schedule::Schedule& schedule, const schedule::Timing& timing);
+/// What schedule::stage_costs counts, in words.
+constexpr const char* unit_of_time = "forward passes of a whole stage";
+
+/// A schedule timed by schedule::stage_costs, and how many columns of a picture its unit takes, the forward pass of a whole
+/// stage: a multiple of v, so that a pass through a chunk takes whole columns.
+struct TimedSchedule {
+  const schedule::Schedule& schedule;
+  const schedule::Timing& timing;
+  int columns;
+};
+
+/// A line a stage: each pass's mark (schedule/action.h: digits are forward passes, small letters backward passes), dots idle; and
+/// below them a line of the time.
+std::string picture(const TimedSchedule& timed);
 
 /// A line a stage: "stage 0: F0 F1 B0 ... step"; with several chunks "F0.1" is microbatch 0 through chunk 1.
 std::string listing(const schedule::Schedule& schedule);
 
-/// Picture, bubble, activations and messages of a schedule that the proofs have passed; the listing too where it is asked for.
-/// `timing` as for `picture`.
-std::string schedule_report(const schedule::Schedule& schedule, const schedule::Messages& messages,
-                            const schedule::Timing& timing, bool list);
+/// Picture, time, bubble, activations and messages of a schedule that the proofs have passed; the listing too where it is asked
+/// for.
+std::string schedule_report(const TimedSchedule& timed, const schedule::Messages& messages, bool list);
 
 }  // namespace trireme::view

@@ -1,4 +1,5 @@
-// What all drawings share.
+// What all drawings share: their head with its style sheet, text, ticks, numbers. A drawing is readable on a light page and on a
+// dark one: it has a ground of its own, and colours for both, chosen by the reader's prefers-color-scheme.
 #pragma once
 
 #include <string>
@@ -7,14 +8,28 @@
 
 namespace trireme::view {
 
-/// Text as it may stand in XML, also in an attribute.
+constexpr double widest_drawing = 1600;  // pixels
+
+/// CSS declarations of what `selector` names (".forward", "text"), on a light page and on a dark one.
+struct Style {
+  std::string selector, light, dark;
+};
+
+/// Text as it may stand in XML, also in an attribute. What is no UTF-8 becomes U+FFFD.
 std::string xml_text(std::string_view text);
 
-/// <svg ...> of that size in pixels, on white; to be closed by </svg>.
-std::string svg_head(double width, double height);
+/// <svg ...> of that size in pixels, with its style sheet and its ground; to be closed by </svg>. Besides `styles` there are
+/// .page (the ground), text, .grid (thin lines behind) and .frame (lines around).
+std::string svg_head(double width, double height, const std::vector<Style>& styles);
 
 /// Round numbers (1, 2 or 5 times a power of ten apart, no closer than `closest`) from `low` to `high`, both inside,
 /// about `wanted` of them.
 std::vector<double> round_ticks(double low, double high, int wanted, double closest = 0);
+
+/// A number with as many digits as tell it from the one `step` away.
+std::string tick_label(double number, double step);
+
+/// A number of pixels to a tenth, in as few characters as it takes.
+std::string pixels(double number);
 
 }  // namespace trireme::view

@@ -1,6 +1,7 @@
 // The picture of who does what when: of a schedule as planned, and of a step as measured.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -22,16 +23,23 @@ struct Box {
 /// What one stage or one rank does.
 struct Lane {
   std::string label;
-  std::vector<Box> boxes;
+  std::vector<Box> boxes;  // by begin
+};
+
+/// A part of the time.
+struct Window {
+  double begin = 0, end = std::numeric_limits<double>::infinity();
 };
 
 struct Timeline {
   std::string title, unit;  // of time, e.g. "ms"
   std::vector<Lane> lanes;
+  Window window = {};  // what is drawn, at most until the last box's end
 };
 
-/// One SVG file that needs nothing else, as wide as its numbers need: lanes below each other, time to the right from 0, white
-/// where nothing is. Tints differ in lightness too, for eyes that tell colours apart badly.
+/// One SVG file that needs nothing else, at most widest_drawing wide: lanes below each other, time to the right, the ground where
+/// nothing is. Boxes too narrow to be told apart are pooled, a box a tint for every two pixels, as wide together as they are. Few
+/// boxes have their titles. Tints differ in lightness too, for eyes that tell colours apart badly.
 std::string svg(const Timeline& timeline);
 
 /// The colour of an action.

@@ -43,13 +43,6 @@ RankTimes times_of(const RankTrace& rank) {
   return times;
 }
 
-double length_of(const Trace& trace) {
-  double end = 0;
-  for (const RankTrace& rank : trace.ranks)
-    for (const TraceEvent& event : rank.events) end = std::max(end, event.end);
-  return end;
-}
-
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
@@ -77,7 +70,7 @@ std::string exposed_line(const std::vector<RankTimes>& ranks, double length) {
     for (const RankTimes& times : ranks)
       for (int kind = 0; kind < grid::activity_kinds; ++kind)
         if (grid::is_wait(kind) && partners_of(kind) == partners) seconds += times.kinds[static_cast<std::size_t>(kind)];
-    const double share = 100 * seconds / (length * static_cast<double>(ranks.size()));
+    const double share = length > 0 ? 100 * seconds / (length * static_cast<double>(ranks.size())) : 0;
     all += share;
     if (share > 0) parts += fmt::format("{}{} {:.1f} %", parts.empty() ? "" : ", ", name, share);
   }
@@ -109,6 +102,13 @@ schedule::Kind kind_of(const store::TraceHeader& header) {
 }
 
 }  // namespace
+
+double length_of(const Trace& trace) {
+  double end = 0;
+  for (const RankTrace& rank : trace.ranks)
+    for (const TraceEvent& event : rank.events) end = std::max(end, event.end);
+  return end;
+}
 
 double measured_bubble(const Trace& trace) {
   double begin = 1e300, end = -1e300, work = 0;
@@ -163,7 +163,7 @@ std::string trace_summary(const Trace& trace) {
       measured_bubble(trace), bubble_by_formula(trace), schedule::bubble_words(kind_of(trace)));
   text += exposed_line(ranks, length);
   const double flops = mean(column([](const RankTimes& times) { return times.pass_flops; }));
-  if (flops > 0)
+  if (flops > 0 && mean(passes) > 1e-12)
     text += fmt::format(
         "rate inside the passes: {}FLOP/s a rank (matrix products, attention dense; waits for tensor ranks counted as time of "
         "the passes)\n",

@@ -12,6 +12,9 @@ namespace trireme::view {
 /// pass's time; gradients' sums and the update come after the last pass. 0 without passes.
 double measured_bubble(const store::Trace& trace);
 
+/// Seconds from the step's start to the last event's end.
+double length_of(const store::Trace& trace);
+
 /// That of the schedule's formula; (p - 1) / (v m) for a schedule that this version does not know.
 double bubble_by_formula(const store::TraceHeader& header);
 

@@ -27,6 +27,22 @@ TEST(ScheduleCommand, WritesTheDrawing) {
   EXPECT_EQ(read_text(folder / "schedule.svg").rfind("<svg", 0), 0u);
 }
 
+TEST(ScheduleCommand, ShowsTheScheduleOfAnInputFile) {
+  const Folder folder;
+  std::ofstream(folder / "input.toml") << "[model]\nlayers = 8\n[parallel]\npipeline = 4\ntensor = 2\n[batch]\nglobal = 8\n";
+  Result result = schedule({folder / "input.toml"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_NE(result.out.find("1f1b: p = 4 stages, v = 1, m = 8 microbatches\n"), std::string::npos) << result.out;
+  result = schedule({folder / "input.toml", "parallel.virtual=2", "parallel.schedule=interleaved", "--columns=4"});
+  EXPECT_NE(result.out.find("stage 0 |001122330011"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("\ntime              28.5 forward passes of a whole stage\n"), std::string::npos) << result.out;
+  // 16 ranks: t = 2, p = 4, d = 2
+  result = schedule({folder / "input.toml", "--ranks=16"});
+  EXPECT_NE(result.out.find("p = 4 stages, v = 1, m = 4 microbatches"), std::string::npos) << result.out;
+  for (const char* shipped : {"input/novels.toml", "input/gpt3-175b.toml", "input/tiny.toml"})
+    EXPECT_EQ(schedule({shipped}).status, 0) << shipped;
+}
+
 TEST(ScheduleCommand, RefusesByKey) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
       {{"batch.global=8", "parallel.pipeline=4", "--svg=/no folder/x.svg"},
@@ -41,6 +57,12 @@ TEST(ScheduleCommand, RefusesByKey) {
       {{"batch.global=1000", "parallel.pipeline=501", "parallel.schedule=gpipe", "--svg=/no folder/x.svg"},
        "--svg: 1002000 passes on all stages: at most 1000000 are drawn"},
       {{"batch.global=8", "model.hidden=64"}, "model.hidden=64: a schedule depends on"},
+      {{"batch.global=8", "parallel.virtual=2", "parallel.pipeline=2", "parallel.schedule=interleaved", "--columns=3"},
+       "--columns=3: no multiple of parallel.virtual = 2"},
+      {{"batch.global=8", "--ranks=4", "parallel.pipeline=8"}, "--ranks=4: no multiple of t p = 1 x 8"},
+      {{"batch.global=6", "--ranks=4"}, "batch.global = 6 is no positive multiple of b d = 1 x 4"},
+      {{"none.toml"}, "none.toml: cannot open: No such file"},
+      {{"input/tiny.toml", "input/novels.toml"}, "input/novels.toml: a second input file beside input/tiny.toml"},
       {{}, "batch.global is required"}};
   for (const auto& [words, message] : wrong) {
     const Result result = schedule(words);
