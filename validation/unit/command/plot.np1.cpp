@@ -121,7 +121,7 @@ TEST(PlotCommand, PassesOverAQuantityWithNothingToDraw) {
   std::ofstream(folder / "metrics.csv") << header << "1,8,128,nan,,0,1e-3,1,0.1,,1,1,,0,1\n";
   result = run({program(), "plot", folder.path()});
   EXPECT_EQ(result.status, 2);
-  EXPECT_NE(result.err.find("no quantity in it"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("no quantity in metrics.csv"), std::string::npos) << result.err;
   EXPECT_FALSE(fs::exists(folder / "plots"));
 }
 

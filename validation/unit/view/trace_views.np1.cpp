@@ -310,7 +310,6 @@ TEST(TracePicture, FitsOnAPageOnAnyNumberOfRanks) {
     EXPECT_LE(std::stod(drawing.substr(drawing.find("width=\"") + 7)), 1600) << what;
     EXPECT_LE(drawing.size(), 2'000'000u) << what;
     EXPECT_EQ(xml_fault(drawing), "") << what;
-    std::ofstream(std::string(folder) + "/trace-" + what + ".svg") << drawing;
   }
 }
 
