@@ -37,9 +37,10 @@ void read(const std::string& bytes) {
   static const Scratch scratch;
   const store::Trace trace = store::read_trace(scratch.put("trace.h5", bytes));
   view::trace_summary(trace);
-  view::ascii_picture(trace, 80);
+  const view::Part part = view::part_of(trace, "", "");
+  view::ascii_picture(trace, 80, part);
   view::perfetto_json(trace);
-  view::svg(view::timeline_of(trace));
+  view::svg(view::timeline_of(trace, part));
 }
 
 }  // namespace
