@@ -15,7 +15,7 @@ constexpr const char* rows =
 
 void read(const std::string& bytes) {
   for (const view::NamedChart& named :
-       view::run_charts(view::parse_metrics(bytes, "metrics.csv", view::charted_columns()), "run"))
+       view::run_charts({{"run", view::parse_metrics(bytes, "metrics.csv", view::charted_columns()), {}}}))
     if (has_points(named.chart)) line_chart(named.chart);
   const view::Metrics metrics = view::parse_metrics(bytes, "metrics.csv", view::exact_tolerance());
   for (const view::Tolerance& tolerance : view::exact_tolerance())
