@@ -3,97 +3,11 @@
 // Slurm.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
-#include "validation/unit/support/process.h"
+#include "validation/unit/jobscripts/job.h"
 
 namespace trireme::test {
 namespace {
-
-using Words = std::vector<std::string>;
-
-// Each writes its words to $SEEN. One task of an array has the array's own job id: asked for that, Slurm speaks of every task.
-constexpr const char* squeue_text = R"(#!/bin/bash
-echo "squeue $*" >>"$SEEN"
-[ "$SQUEUE" != fails ] || exit 1
-case "$*" in
-  *"-o %T"*) echo "${STATE:-RUNNING 0:30}" ;;
-  *"-j 7 "*) [ -z "$SLURM_ARRAY_TASK_ID" ] || echo "$SQUEUE"; echo "$SQUEUE" ;;
-  *) echo "$SQUEUE" ;;
-esac
-)";
-constexpr const char* scontrol_text = R"(#!/bin/bash
-echo "scontrol $*" >>"$SEEN"
-case $1 in
-  show) [ -z "$COMMAND" ] || printf 'JobId=7\n   Command=%s\n   WorkDir=/nowhere\n' "$COMMAND" ;;
-  requeue) exit "${REQUEUE_FAILS:-0}" ;;
-esac
-)";
-constexpr const char* sleep_text = "#!/bin/sh\nexit 0\n";
-// Launches the program where LAUNCH is set; else ends as STATUS and CODE say. SIGNALS: what it does to the script meanwhile.
-constexpr const char* srun_text = R"(#!/bin/bash
-echo "srun $1" >>"$SEEN"
-ranks=${1#--ntasks=}
-while [[ $1 == -* ]]; do shift; done
-printf '[%s]\n' "${@:2}" >>"$SEEN"
-env | grep -E '^(SLURM_EXPORT_ENV|SLURM_MPI_TYPE|FROM_SITE)=' >>"$SEEN"
-for word; do case $word in run.directory=*) run=${word#*=} ;; esac; done
-[ -z "$LAUNCH" ] || exec "$LAUNCH" -n "$ranks" "$@"
-trap 'echo "srun got USR1" >>"$SEEN"; got=1' USR1
-eval "$SIGNALS"
-mkdir -p "$run"
-[ -z "$STATUS" ] || { rm -f "$run/status"; echo "$STATUS" >"$run/status"; }
-exit "${CODE:-0}"
-)";
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-int count(const std::string& text, const std::string& part) {
-  int found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
-void write(const std::string& path, const std::string& text) {
-  fs::create_directories(fs::path(path).parent_path());
-  std::ofstream(path) << text;
-  chmod(path.c_str(), 0755);
-}
-
-/// Slurm's stand-ins in a folder of their own, a run's folder, and what was seen.
-struct Job {
-  Job() {
-    write(folder / "bin/squeue", squeue_text);
-    write(folder / "bin/scontrol", scontrol_text);
-    write(folder / "bin/srun", srun_text);
-    write(folder / "bin/sleep", sleep_text);
-  }
-
-  /// `settings` NAME=VALUE, the last wins, or -u NAME; `words` after the input file. In the folder `in`, with `script`.
-  Result run(const Words& settings, const Words& words = {}, const std::string& script = "jobscripts/train.sbatch") {
-    Words all = {"env", "-C", in};
-    for (const auto& setting : settings)
-      if (setting.starts_with("-u")) all.push_back(setting);
-    for (const std::string& setting :
-         {"PATH=" + folder / "bin" + ":" + std::getenv("PATH"), "SEEN=" + folder / "seen", "TRIREME=" + program().string(),
-          std::string("SLURM_JOB_ID=7"), std::string("SLURM_NTASKS=2"), std::string("SQUEUE=4:00:00"),
-          std::string("STATUS=0 done"), std::string("SLURM_SUBMIT_DIR=" + in)})
-      all.push_back(setting);
-    for (const auto& setting : settings)
-      if (!setting.starts_with("-u")) all.push_back(setting);
-    for (const char* word : {"bash", script.c_str(), input.c_str()}) all.push_back(word);
-    all.push_back("run.directory=" + directory);
-    all.insert(all.end(), words.begin(), words.end());
-    const Folder outputs;
-    Result result = Process(all, outputs).wait(60);
-    seen = read_text(folder / "seen");
-    fs::remove(folder / "seen");
-    return result;
-  }
-
-  Folder folder;
-  std::string in = fs::current_path(), input = "input/tiny.toml", directory = folder / "run", seen;
-};
 
 const Words task = {"SLURM_ARRAY_JOB_ID=7", "SLURM_ARRAY_TASK_ID=3", "SQUEUE=4:00"};
 
@@ -243,10 +157,19 @@ TEST(TrainScript, ComesBackOnlyAsOftenAndForWhatWasAsked) {
   }
 }
 
+TEST(TrainScript, WithoutScontrolTheUserIsToldToSubmitAgain) {
+  Job job;
+  fs::remove(job.folder / "bin/scontrol");  // where the machine has one, it knows no job 7
+  const Result result = job.run({"STATUS=85 saved at step 3 of 20: signal USR1", "SLURM_CONF=/dev/null"});
+  EXPECT_EQ(result.status, 85) << result.out << result.err;
+  EXPECT_TRUE(contains(result.out, "submit the same command once more")) << result.out;
+}
+
 TEST(TrainScript, UnderstandsEveryTimeThatSlurmPrints) {
   const std::vector<std::pair<std::string, std::string>> cases = {{"1-02:03:04", "[run.time_limit=93784s]"},
                                                                   {"08:09:10", "[run.time_limit=29350s]"},
                                                                   {"1:59", "[run.time_limit=119s]"},
+                                                                  {"0:00", "[run.time_limit=1s]"},
                                                                   {"UNLIMITED", ""},
                                                                   {"INVALID", ""},
                                                                   {"NOT_SET", ""},
