@@ -1,6 +1,7 @@
 // trireme plot RUN... [--output FOLDER]
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
@@ -28,6 +29,16 @@ view::Metrics read_metrics(const std::string& run) {
   view::MetricsText read = view::read_metrics(text, path, view::charted_columns());
   for (const std::string& fault : read.faults) fmt::print("note: {}; this row is left out\n", fault);
   return std::move(read.metrics);
+}
+
+/// Nothing where the run did not know it.
+std::optional<view::Level> read_entropy(const std::string& run) {
+  const std::string path = run + "/entropy.json";
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return {};
+  const auto entropy = view::parse_entropy(base::read_file(path));
+  if (!entropy) fmt::print("note: {}: damaged; the loss is drawn without the entropy of its text\n", path);
+  return entropy;
 }
 
 /// The folders' names, or the paths as given where names are equal.
@@ -80,7 +91,7 @@ int plot(int argc, char** argv) {
     return 0;
   }
   std::vector<view::ChartedRun> charted;
-  for (const std::string& run : runs) charted.push_back({"", read_metrics(run), {}});
+  for (const std::string& run : runs) charted.push_back({"", read_metrics(run), read_entropy(run)});
   const std::vector<std::string> names = names_of(runs);
   for (std::size_t k = 0; k < runs.size(); ++k) charted[k].name = names[k];
   const std::vector<view::NamedChart> charts = view::run_charts(charted);

@@ -40,8 +40,9 @@ int try_lock(const std::string& path, int flags) {
 
 /// Whether there is anything in the folder that no run leaves behind, not even one that ended in its start.
 bool holds_other_things(const std::string& path) {
-  const std::set<std::string> ours = {"config.toml", "topology.tsv", "log.txt", "metrics.csv", "summary.json", "status",  "lock",
-                                      "checkpoints", "traces",       "plots",   "STOP",        "SAVE",         "watchdog"};
+  const std::set<std::string> ours = {"config.toml", "topology.tsv", "log.txt",     "metrics.csv", "summary.json",
+                                      "status",      "lock",         "checkpoints", "traces",      "plots",
+                                      "STOP",        "SAVE",         "watchdog",    "entropy.json"};
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(path, ignored)) {
     const fs::path name = entry.path().filename();

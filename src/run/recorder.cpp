@@ -22,6 +22,7 @@ Recorder::Recorder(grid::World& world, const config::Config& config, const Start
 void Recorder::open() {
   world_.agree([&] {
     if (!folder_) return;
+    if (const auto& entropy = start_.opened.entropy) folder_->write("entropy.json", entropy_json(*entropy));
     const std::string path = folder_->file("metrics.csv");
     const std::int64_t step = start_.origin.step;
     const bool is_there = step > 0 && std::filesystem::exists(path);

@@ -129,6 +129,10 @@ RankTable gather_ranks(train::Trainer& trainer, const kernels::Arena& snapshot, 
   return table;
 }
 
+std::string entropy_json(const Entropy& entropy) {
+  return nlohmann::ordered_json{{"name", entropy.name}, {"nats", entropy.nats}}.dump() + "\n";
+}
+
 std::string summary_json(const RankTable& table, const config::Config& config, const grid::Shape& shape, const RunFacts& facts) {
   using Json = nlohmann::ordered_json;
   const auto& [last, times, peak_memory_bytes, hosts, threads] = facts;

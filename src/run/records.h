@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "run/appended_file.h"
+#include "run/sources.h"
 #include "train/trainer.h"
 
 namespace trireme::run {
@@ -85,6 +86,9 @@ struct RunFacts {
   std::vector<std::string> hosts;      // each once, in the order of their ranks
   int threads = 1;                     // a rank
 };
+
+/// Text of entropy.json: {"name": ..., "nats": ...}; `plot` draws it beside the losses.
+std::string entropy_json(const Entropy& entropy);
 
 /// Text of summary.json: the run, and a row a rank.
 std::string summary_json(const RankTable& table, const config::Config& config, const grid::Shape& shape, const RunFacts& facts);

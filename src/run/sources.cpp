@@ -48,6 +48,7 @@ OpenedSources open(const config::Config& config, bool first_rank) {
         "data: synthetic Markov source; its entropy is {:.4f} nats a token, which the loss of a model that has learnt it all "
         "comes near\n",
         training->entropy_rate());
+    opened.entropy = {"entropy of the synthetic source", training->entropy_rate()};
     opened.sources = {std::move(training), evaluates ? make(Part::validation) : nullptr};
     return opened;
   }
@@ -55,9 +56,11 @@ OpenedSources open(const config::Config& config, bool first_rank) {
   const auto& file = training->file();
   opened.yardstick = fmt::format("data: {}, {} tokens in {} documents, {} samples\n", config.data.tokens, file.tokens(),
                                  file.documents(), training->samples());
-  if (first_rank && file.tokens() >= entropy_floor && file.tokens() <= entropy_limit)
-    opened.yardstick += fmt::format(
-        "order-2 entropy of the text: {:.4f} nats a token (what a model that knows two tokens reaches)\n", order_2_entropy(file));
+  if (first_rank && file.tokens() >= entropy_floor && file.tokens() <= entropy_limit) {
+    opened.entropy = {"order-2 entropy of the text", order_2_entropy(file)};
+    opened.yardstick += fmt::format("{}: {:.4f} nats a token (what a model that knows two tokens reaches)\n",
+                                    opened.entropy->name, opened.entropy->nats);
+  }
   opened.sources.training = std::move(training);
   if (evaluates)
     opened.sources.validation =

@@ -1,6 +1,7 @@
 // Opens what a configuration trains on, and checks it.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "config/config.h"
@@ -9,9 +10,16 @@
 
 namespace trireme::run {
 
+/// What losses are held against: the entropy of what is trained on, as far as it is known.
+struct Entropy {
+  std::string name;
+  double nats;  // a token
+};
+
 struct OpenedSources {
   train::Sources sources;
-  std::string yardstick;  // a line on the least loss to expect, for the start block; on rank 0
+  std::optional<Entropy> entropy;  // on rank 0
+  std::string yardstick;           // a line on the least loss to expect, for the start block; on rank 0
 };
 
 /// The token file that `key` names. Refuses one with fewer than `batch` samples.

@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
 
 namespace trireme::view {
 namespace {
@@ -50,6 +53,14 @@ std::vector<Tolerance> charted_columns() {
   for (const char* name : {"loss", "validation_loss", "tokens_per_second", "grad_norm", "peak_memory_bytes"})
     columns.push_back({name, {}, {}, ""});
   return columns;
+}
+
+std::optional<Level> parse_entropy(const std::string& text) {
+  if (base::nests_deeper(text, base::deepest_nesting)) return {};
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object() || !json.contains("name") || !json["name"].is_string()) return {};
+  if (!json.contains("nats") || !json["nats"].is_number()) return {};
+  return Level{json["name"].get<std::string>(), json["nats"].get<double>()};
 }
 
 std::vector<NamedChart> run_charts(const std::vector<ChartedRun>& runs) {

@@ -24,7 +24,10 @@ struct ChartedRun {
 /// The columns of metrics.csv that run_charts reads.
 std::vector<Tolerance> charted_columns();
 
-/// Of several runs, each chart has the curves of all, in a colour a run.
+/// What entropy.json of a run says; nothing where its text is none. Pure.
+std::optional<Level> parse_entropy(const std::string& text);
+
+/// A chart a quantity. Of several runs, each has the curves of all, in a colour a run.
 std::vector<NamedChart> run_charts(const std::vector<ChartedRun>& runs);
 
 }  // namespace trireme::view

@@ -83,6 +83,30 @@ TEST(PlotCommand, DrawsSeveralRunsOverEachOther) {
   EXPECT_NE(result.err.find("are the same run"), std::string::npos) << result.err;
 }
 
+TEST(PlotCommand, HoldsLossesAgainstTheEntropyOfWhatWasTrainedOn) {
+  const Folder folder;
+  const std::string directory = folder / "run";
+  Result result = run(on_ranks(1, {"train", "input/tiny.toml", "run.steps=2", "run.threads=1", "run.directory=" + directory}));
+  ASSERT_EQ(result.status, 0) << result.err;
+  const auto at = result.out.find("its entropy is ");
+  ASSERT_NE(at, std::string::npos) << result.out;
+  const std::string printed = result.out.substr(at + 15, 6);
+  result = run({program(), "plot", directory});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_NE(read_text(directory + "/plots/loss.svg").find(">entropy of the synthetic source: " + printed + "</text>"),
+            std::string::npos)
+      << printed;
+  const std::vector<std::string> damages = {
+      "", "{", "[1]", "{\"name\": 1, \"nats\": 2}", "{\"name\": \"x\", \"nats\": \"y\"}", std::string(60000, '[')};
+  for (const std::string& damaged : damages) {
+    std::ofstream(directory + "/entropy.json") << damaged;
+    result = run({program(), "plot", directory});
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_NE(result.out.find("entropy.json: damaged"), std::string::npos) << damaged;
+    EXPECT_EQ(read_text(directory + "/plots/loss.svg").find("class=\"level\""), std::string::npos) << damaged;
+  }
+}
+
 TEST(PlotCommand, RunsOfOneNameAreCalledByTheirPaths) {
   const Folder folder;
   for (const char* name : {"a/run", "b/run"}) {
