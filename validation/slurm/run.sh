@@ -56,6 +56,14 @@ case_short_job_end() {  # submitted first, looked at last, as it takes its minut
   ends_with "$short" 0
   must test "$(field "$short" Restarts)" -ge 1
 }
+case_no_warning() {  # neither a time limit nor USR1: Slurm's TERM at the end of the time, then KillWait
+  late=$(submit --time=1 --signal=B:URG@10 -n 1 "$script" "$tiny" run.directory=late run.steps=1000000 run.time_limit=0)
+}
+case_no_warning_end() {
+  until_true 150 says "$late" "resumed from step"
+  touch "$work/late/STOP"
+  ends_with "$late" 0
+}
 case_trains_to_the_end_by_requeue() {
   local job run=$work/end turn
   job=$(submit --time=30 -N 2 --ntasks-per-node=2 "$script" "$tiny" run.directory=end run.steps=120 parallel.tensor=2)
@@ -160,9 +168,9 @@ case_job_with_another_mpi_type() {
   must says "$job" "SLURM_STEP_NUM_TASKS=2" && must test ! -e "$work/alone"
 }
 
-order=(short_job other_folder no_program trains_to_the_end_by_requeue array a_cancelled_job_does_not_come_back
+order=(short_job no_warning other_folder no_program trains_to_the_end_by_requeue array a_cancelled_job_does_not_come_back
   exclusive_without_a_number no_number heterogeneous_job chain srun_by_hand preempted_job_saves_first srun_without_a_fitting_mpi
-  job_with_another_mpi_type short_job_end)
+  job_with_another_mpi_type short_job_end no_warning_end)
 [ $# = 0 ] || order=("$@")
 passed=0 failed=0
 for name in "${order[@]}"; do
