@@ -125,7 +125,7 @@ class Check {
     const Count micro = config_.batch.micro, chunks = config_.parallel.pipeline * config_.parallel.chunks;
     const Count m = samples / (micro * d), most = std::max(most_passes / chunks, Count{1});
     if (m <= most) return;
-    report({name}, fmt::format("{} makes {} microbatches for each pipeline; with {} model chunks at most {} can be planned{}",
+    report({name}, fmt::format("{} makes {} microbatches for each pipeline; with p v = {} at most {} can be planned{}",
                                show(name), m, chunks, most, listed(name, {most * micro * d})));
   }
 

@@ -9,6 +9,8 @@
 
 #include "base/process.h"
 #include "base/version.h"
+#include "run/report.h"
+#include "run/sources.h"
 #include "spec/flops.h"
 #include "validation/unit/support/mpi_main.h"
 #include "validation/unit/support/run_files.h"
@@ -88,6 +90,29 @@ TEST(ShareOfThePeak, IsLeftOutOnceItCannotBeRight) {
   EXPECT_EQ(occurrences(log, " %"), 2) << log;
   EXPECT_EQ(occurrences(log, "note: step 3 computed "), 1) << log;
   EXPECT_EQ(occurrences(log, "note: "), 1) << log;
+}
+
+/// Two stages, m = 8: (p-1)/(v m) = 1/8. Passes take 1 + 1 s and 3 + 3 s, waiting for the other stage 10 s and 6 s.
+TEST(EndTable, TheBubbleHasUnits) {
+  const config::Config config = small_config(2, {"parallel.pipeline=2"});
+  run::Start start;
+  start.layout = layout::make_layout(config, 2);
+  start.places.resize(2);
+  const run::RankTable table{
+      {{"seconds", "forward", 0}, {"seconds", "backward", 0}, {"wait_seconds", "pp_activation", 0}, {"run_seconds", "all", 0}},
+      {{1, 1, 10, 20}, {3, 3, 6, 20}}};
+  const std::string text = run::end_table(table, start);
+  EXPECT_NE(
+      text.find("a stage waits (p-1)/(v m) = 0.125 s for each second of forward + backward, by formula; measured, in the mean "
+                "over the ranks: 2.000 s\n"),
+      std::string::npos)
+      << text;
+}
+
+TEST(StartBlock, CallsTheEntropyOfTheSourceByItsName) {
+  const std::string line = run::open_sources(small_config(1, {}), world()).yardstick;
+  EXPECT_NE(line.find("its entropy is "), std::string::npos) << line;
+  EXPECT_EQ(line.find("least loss"), std::string::npos) << line;
 }
 
 TEST(WordsOf, WhatTheSystemRefusesIsSaid) {
