@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <exception>
 #include <string_view>
 #include <utility>
 
@@ -40,7 +41,7 @@ LastWords::Write last_words;
   base::print_error(message);
   if (last_words) last_words(status, message);
   MPI_Abort(MPI_COMM_WORLD, static_cast<int>(status));
-  std::abort();
+  std::_Exit(static_cast<int>(status));
 }
 
 /// How launchers tell a process how many there are and which one it is.
@@ -56,6 +57,18 @@ constexpr LauncherVariables launchers[] = {{"PMI_SIZE", "PMI_RANK"},
                                            {"JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"},
                                            {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
                                            {"SLURM_NTASKS", "SLURM_PROCID"}};
+
+/// An exception that nothing caught, e.g. in a thread.
+[[noreturn]] void terminated() {
+  std::string why = "ended by std::terminate";
+  try {
+    if (std::current_exception()) std::rethrow_exception(std::current_exception());
+  } catch (const std::exception& error) {
+    why = base::words_of(error);
+  } catch (...) {
+  }
+  end_all_ranks(base::Exit::failure, fmt::format("a rank on {}: {}", host_name(), why));
+}
 
 /// Before there is a world that could agree: one message, from the process the launcher calls the first.
 [[noreturn]] void refuse_start(const std::string& message) {
@@ -78,9 +91,12 @@ void mpi_failed(int error, const char* call, const char* file, int line) {
                 fmt::format("rank {} on {}: {}:{}: {} failed: {}", rank, host_name(), file, line, call, words.data()));
 }
 
-LastWords::LastWords(Write write) { last_words = std::move(write); }
+LastWords::LastWords(Write write) : terminate_(std::set_terminate(terminated)) { last_words = std::move(write); }
 
-LastWords::~LastWords() { last_words = nullptr; }
+LastWords::~LastWords() {
+  last_words = nullptr;
+  std::set_terminate(terminate_);
+}
 
 std::optional<std::string> launcher_mismatch(int size, const std::function<const char*(const char*)>& variable) {
   if (size > 1) return std::nullopt;

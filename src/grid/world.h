@@ -2,6 +2,7 @@
 // `abort`.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,8 +21,8 @@ struct Agreed {
   std::string message;  // what was printed, on the rank that printed it; elsewhere empty
 };
 
-/// While it lives, what makes one rank end all others (World::abort, a failed MPI call) is first given to `write`, with its exit
-/// status. One at a time; `write` is called by any thread and must not throw.
+/// While it lives, what makes one rank end all others (World::abort, a failed MPI call, an exception that nothing caught) is
+/// first given to `write`, with its exit status. One at a time; `write` is called by any thread and must not throw.
 class LastWords {
  public:
   using Write = std::function<void(base::Exit, const std::string&)>;
@@ -29,6 +30,9 @@ class LastWords {
   ~LastWords();
   LastWords(const LastWords&) = delete;
   LastWords& operator=(const LastWords&) = delete;
+
+ private:
+  std::terminate_handler terminate_;  // before
 };
 
 /// A launcher that does not speak this MPI's language starts N programs that each believe to be alone. Returns what to tell the

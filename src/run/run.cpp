@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "config/write.h"
 #include "grid/watchdog.h"
+#include "run/crash_note.h"
 #include "run/loop.h"
 #include "run/machine.h"
 #include "run/non_finite.h"
@@ -71,6 +72,7 @@ base::Exit run_training(grid::World& world, const config::Resolved& resolved, co
   const grid::LastWords words([&resolved](base::Exit status, const std::string& why) {
     write_status_in(resolved.config.run.directory, status_text(status, why));
   });
+  const CrashNote crash_note(resolved.config.run.directory + "/status", fmt::format("rank {} on {}", world.rank(), world.host()));
   const auto watchdog = start_watchdog(world, resolved.config.run, start);
   if (const double late = begin - signals.begin(); folder && late > 10)
     folder->print(fmt::format("MPI took {} to start; run.time_limit counts from before\n", base::time_text(late)));

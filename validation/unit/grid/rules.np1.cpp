@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -109,6 +110,17 @@ TEST_F(StartDeathTest, TheLastWordsAreKeptBeforeTheEnd) {
                             world.abort(base::Exit::failure, "nothing moves");
                           }),
               testing::ExitedWithCode(1), "^rank 0 on [^\n]*: nothing moves\n");
+}
+
+TEST_F(StartDeathTest, AnExceptionOfAThreadIsKeptToo) {
+  EXPECT_EXIT(start_world({},
+                          [&](World&) {
+                            const LastWords words([](base::Exit status, const std::string& why) {
+                              std::fprintf(stderr, "kept %d: %s\n", static_cast<int>(status), why.c_str());
+                            });
+                            std::thread([] { throw std::runtime_error("no room"); }).join();
+                          }),
+              testing::ExitedWithCode(1), "kept 1: a rank on .*: no room");
 }
 
 TEST(Cores, CompactText) {
