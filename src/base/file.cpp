@@ -17,10 +17,18 @@
 namespace trireme::base {
 namespace {
 
+/// The system's words; of a relative path that is missing, also where it was looked for.
+std::string reason(const std::string& path, int error) {
+  std::error_code ignored;
+  const auto absolute = std::filesystem::absolute(path, ignored);
+  const bool says_more = error == ENOENT && !ignored && absolute != path;
+  return std::strerror(error) + (says_more ? fmt::format(" (it was looked for at {})", absolute.string()) : "");
+}
+
 class Descriptor {
  public:
   Descriptor(const std::string& path, int flags, Exit status) : number_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
-    if (number_ < 0) throw Error(status, fmt::format("{}: cannot open: {}", path, std::strerror(errno)));
+    if (number_ < 0) throw Error(status, fmt::format("{}: cannot open: {}", path, reason(path, errno)));
   }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
