@@ -22,27 +22,34 @@ double mean_of(const std::vector<Point>& points, std::size_t first, std::size_t 
   return sum / count;
 }
 
-/// Whether `value` lies between the least and the largest of the same.
-bool among(const std::vector<Point>& points, std::size_t first, std::size_t last, double value) {
-  bool below = false, above = false;
-  for (std::size_t k = first; k <= last; ++k) {
-    below |= points[k].y <= value;
-    above |= points[k].y >= value;
-  }
-  return below && above;
+/// Standard deviation of one point from a slow curve through them, by the differences of neighbours.
+double noise_of(const std::vector<Point>& points, std::size_t first, std::size_t last) {
+  double sum = 0, count = 0;
+  for (std::size_t k = first; k < last; ++k)
+    if (const double difference = points[k + 1].y - points[k].y; std::isfinite(difference)) {
+      sum += difference * difference;
+      ++count;
+    }
+  return std::sqrt(sum / count / 2);
+}
+
+/// The mean of `reach` points on either side of point k, if that of half as many is the same within three standard errors: else
+/// the curve bends here. NaN if it does.
+double honest_mean(const std::vector<Point>& points, std::size_t k, std::size_t reach) {
+  const std::size_t half = reach / 2;
+  const double mean = mean_of(points, k - reach, k + reach), near = mean_of(points, k - half, k + half);
+  const double error = noise_of(points, k - reach, k + reach) / std::sqrt(static_cast<double>(2 * half + 1));
+  return std::abs(mean - near) <= 3 * error ? mean : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace
 
 std::vector<Point> running_means(const std::vector<Point>& points) {
-  const std::size_t n = points.size(), reach = n / 50, near = std::max<std::size_t>(2, reach / 4);
+  const std::size_t n = points.size(), reach = n / 50;
   std::vector<Point> means;
   if (n < least_to_smooth) return means;
-  for (std::size_t k = reach; k + reach < n; k += 1 + n / most_means) {
-    const double mean = mean_of(points, k - reach, k + reach);
-    const bool honest = among(points, k - std::min(near, k), std::min(k + near, n - 1), mean);
-    means.push_back({points[k].x, honest ? mean : std::numeric_limits<double>::quiet_NaN()});
-  }
+  for (std::size_t k = reach; k + reach < n; k += 1 + n / most_means)
+    means.push_back({points[k].x, honest_mean(points, k, reach)});
   return means;
 }
 

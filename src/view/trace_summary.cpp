@@ -158,8 +158,8 @@ std::string trace_summary(const Trace& trace) {
   }
   text += row("idle", column([&](const RankTimes& times) { return length - times.covered; })) + "\n";
   text += fmt::format(
-      "bubble, in times of forward + backward: {:.4f} measured (first pass to last on any rank, beyond the mean work, "
-      "waits for tensor ranks counted as work), {:.4f} by formula {}\n",
+      "bubble: {:.4f} of forward + backward, measured (from the first pass to the last of any rank, beyond the mean work; waits "
+      "for tensor ranks count as work); {:.4f} of it by the formula {}\n",
       measured_bubble(trace), bubble_by_formula(trace), schedule::bubble_words(kind_of(trace)));
   text += exposed_line(ranks, length);
   const double flops = mean(column([](const RankTimes& times) { return times.pass_flops; }));
