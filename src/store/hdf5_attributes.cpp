@@ -58,6 +58,7 @@ T Hdf5File::attribute(const std::string& object, const std::string& name) const 
   const Library library;
   const std::string full = object + ": attribute " + name;
   const Where where{path_, full};
+  refuse_links(file_, where, object);
   const Handle attribute(checked(H5Aopen_by_name(file_, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), where, "open"),
                          H5Aclose);
   const Handle found(checked(H5Aget_type(attribute), where, "read"), H5Tclose);

@@ -55,6 +55,7 @@ Handle create_dataset(hid_t file, const Where& where, hid_t type, const Shape& s
 }
 
 Handle open_dataset(hid_t file, const Where& where) {
+  refuse_links(file, where, where.object);
   return {checked(H5Dopen2(file, where.object.c_str(), H5P_DEFAULT), where, "open"), H5Dclose};
 }
 
@@ -70,12 +71,16 @@ Shape sum(Shape a, const Shape& b) {
   return a;
 }
 
-/// Refuses a dataset of `elements` of so many bytes each when they cannot all be in the file.
-void check_extent(hid_t file, const Where& where, std::int64_t elements, std::size_t bytes) {
+/// Refuses a dataset of `elements` of so many bytes each unless they lie in the file, all of them, one behind the other: not in
+/// another file, and not compressed.
+void check_extent(hid_t file, const Handle& set, const Where& where, std::int64_t elements, std::size_t bytes) {
   hsize_t size = 0;
   checked(H5Fget_filesize(file, &size), where, "measure");
   if (elements < 0 || static_cast<hsize_t>(elements) > size / bytes)
     base::fail("{}: {}: {} elements of {} bytes in a file of {} bytes", where.file, where.object, elements, bytes, size);
+  const haddr_t begin = elements > 0 ? H5Dget_offset(set) : 0;
+  if (begin == HADDR_UNDEF || begin > size || static_cast<hsize_t>(elements) > (size - begin) / bytes)
+    base::fail("{}: {}: {} elements that do not lie in this file as they are", where.file, where.object, elements);
 }
 
 template <class T>
@@ -224,7 +229,7 @@ std::vector<T> Hdf5File::read_column(const std::string& dataset) const {
   const Handle set = open_dataset(file_, where);
   const Shape shape = extents(set, where);
   if (shape.size() != 1) base::fail("{}: {}: {} is not a column", path_, dataset, to_string(shape));
-  check_extent(file_, where, shape[0], sizeof(T));
+  check_extent(file_, set, where, shape[0], sizeof(T));
   std::vector<T> values(static_cast<std::size_t>(shape[0]));
   checked(H5Dread(set, column_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), where, "read");
   return values;
@@ -242,7 +247,7 @@ std::string Hdf5File::read_text(const std::string& dataset) const {
   const Handle found(checked(H5Dget_type(set), where, "read"), H5Tclose);
   if (H5Tget_class(found) != H5T_STRING || H5Tis_variable_str(found) != 0 || !extents(set, where).empty())
     base::fail("{}: {}: not one text of fixed length", path_, dataset);
-  check_extent(file_, where, 1, H5Tget_size(found));
+  check_extent(file_, set, where, 1, H5Tget_size(found));
   std::string text(H5Tget_size(found), '\0');
   checked(H5Dread(set, text_type(text.size()), H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), where, "read");
   return text.substr(0, text.find('\0'));

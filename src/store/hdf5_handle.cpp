@@ -39,6 +39,15 @@ std::string last_reason() {
   return text.empty() ? "the HDF5 library gives no reason" : text;
 }
 
+void refuse_links(hid_t file, const Where& where, const std::string& object) {
+  for (std::size_t end = 0; end != std::string::npos;) {
+    end = object.find('/', end + 1);
+    H5L_info_t info;  // of what is not there nothing is known; opening it says so
+    if (H5Lget_info(file, object.substr(0, end).c_str(), &info, H5P_DEFAULT) >= 0 && info.type != H5L_TYPE_HARD)
+      base::fail("{}: {}: {} is a link to elsewhere, which is not followed", where.file, where.object, object.substr(0, end));
+  }
+}
+
 Handle text_type(std::size_t bytes) {
   Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
   H5Tset_size(type, bytes);

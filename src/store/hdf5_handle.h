@@ -53,6 +53,9 @@ Result checked(Result result, const Where& where, const char* what) {
   return result;
 }
 
+/// Refuses (failure) an object that lies behind a soft or an external link: it could be in any file.
+void refuse_links(hid_t file, const Where& where, const std::string& object);
+
 /// Text of so many bytes, UTF-8, filled up with zeros. It lies where the object lies: text of varying length lies on the
 /// library's global heap, whose pointers in a damaged file lead the library anywhere.
 Handle text_type(std::size_t bytes);

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 #include <hdf5.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "store/seal.h"
@@ -116,6 +117,46 @@ TEST_F(TraceFile, AClaimOfMoreThanTheFileHoldsTakesNoMemory) {
       expect_error(Exit::bad_input, {path_, column, std::to_string(elements) + " elements"}, [&] { store::read_trace(path_); });
       SetUp();
     }
+}
+
+TEST_F(TraceFile, WhatLiesElsewhereIsNotRead) {
+  const std::string fifo = folder_ / "fifo", other = folder_ / "other.h5";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  fs::copy(path_, other);
+  const auto link = [&](const char* object) {
+    return [&, object](hid_t file) {
+      H5Ldelete(file, object, H5P_DEFAULT);
+      H5Lcreate_external(other.c_str(), object, file, object, H5P_DEFAULT, H5P_DEFAULT);
+    };
+  };
+  const auto store_at = [&](bool chunked) {
+    return [&, chunked](hid_t file) {
+      const hsize_t elements = 2;
+      H5Ldelete(file, "rank-00001/kind", H5P_DEFAULT);
+      const hid_t space = H5Screate_simple(1, &elements, nullptr), layout = H5Pcreate(H5P_DATASET_CREATE);
+      if (chunked)
+        H5Pset_chunk(layout, 1, &elements);
+      else
+        H5Pset_external(layout, fifo.c_str(), 0, 16);
+      H5Dclose(H5Dcreate2(file, "rank-00001/kind", H5T_STD_I64LE, space, H5P_DEFAULT, layout, H5P_DEFAULT));
+      H5Pclose(layout), H5Sclose(space);
+    };
+  };
+  const std::vector<std::pair<std::function<void(hid_t)>, std::string>> forgeries = {
+      {link("rank-00001/begin"), "rank-00001/begin is a link to elsewhere"},
+      {link("rank-00001"), "rank-00001 is a link to elsewhere"},
+      {[](hid_t file) {
+         H5Ldelete(file, "config", H5P_DEFAULT);
+         H5Lcreate_soft("/rank-00000/kind", file, "config", H5P_DEFAULT, H5P_DEFAULT);
+       },
+       "not the trace of a step"},
+      {store_at(false), "2 elements that do not lie in this file"},
+      {store_at(true), "2 elements that do not lie in this file"}};
+  for (const auto& [change, message] : forgeries) {
+    forge(change);
+    expect_error(Exit::bad_input, {path_, message}, [&] { store::read_trace(path_); });
+    SetUp();
+  }
 }
 
 TEST_F(TraceFile, ColumnsThatShareTheirBytesAreNotReadManyTimes) {
