@@ -54,7 +54,7 @@ native  := $B/validation/gpu/native.o $B/kernels/simt/options.o $B/kernels/devic
 formats := $(filter-out %/harness.cpp,$(wildcard validation/fuzz/*.cpp))
 not_read := src/store/checkpoint_% src/store/master% src/store/shard% src/store/frame% src/view/forecast% src/view/checkpoint% src/view/layout%
 fuzzed  := $(filter-out $(not_read),$(wildcard $(foreach f,base config data schedule spec store view,src/$f/*.cpp))) src/grid/activity.cpp src/grid/device_times.cpp
-FUZZFLAGS := -std=c++20 -g -O1 -fsanitize=fuzzer-no-link,address -fno-omit-frame-pointer -DTRIREME_NO_CLONES -Isrc -I. $(H5FLAGS)
+FUZZFLAGS := -std=c++20 -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -DTRIREME_NO_CLONES -Isrc -I. $(H5FLAGS)
 tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit/*/*.np?.cpp validation/unit/simt/*/*.np?.cpp))
 pick    = $(strip $(if $(strip $(T)),$(foreach f,$(1),$(if $(findstring $(strip $(T)),$(f:$B/test/%=%)),$f)),$(1)))
 chosen  := $(call pick,$(tests))
@@ -136,8 +136,8 @@ toolkit:
 fuzz:  ## damaged files of every format, by libFuzzer, FUZZ_SECONDS each; what crashes stays in build/fuzz/found
 	@mkdir -p build/fuzz
 	@echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' >build/fuzz/probe.cpp
-	@$(CLANG) -fsanitize=fuzzer,address -o build/fuzz/probe build/fuzz/probe.cpp 2>build/fuzz/probe.log || { cat build/fuzz/probe.log >&2; \
-	  echo "make: $(CLANG) does not link -fsanitize=fuzzer,address: it takes clang and its run-time library (Debian: clang, libclang-rt-14-dev), or CLANG=..." >&2; exit 2; }
+	@$(CLANG) -fsanitize=fuzzer,address,undefined -o build/fuzz/probe build/fuzz/probe.cpp 2>build/fuzz/probe.log || { cat build/fuzz/probe.log >&2; \
+	  echo "make: $(CLANG) does not link -fsanitize=fuzzer,address,undefined: it takes clang and its run-time library (Debian: clang, libclang-rt-14-dev), or CLANG=..." >&2; exit 2; }
 	@$(MAKE) $(jobs) --no-print-directory build/fuzz/harness
 	@validation/fuzz/run.sh build/fuzz/harness $(FUZZ_SECONDS)
 lint: deps  ## format, what may include what, every header by itself
@@ -218,7 +218,9 @@ $B/test/fuzz/%.np1: $B/validation/unit/fuzz/%.np1.o $B/libformats.a $B/libtrirem
 	$(call say,link,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ -lgtest -lgtest_main $(LIBS)
-build/fuzz/%.o: %.cpp $B/flags
+build/fuzz/flags: FORCE
+	@mkdir -p build/fuzz; echo '$(CLANG) $(FUZZFLAGS)' > $@.new; cmp -s $@.new $@ || cp $@.new $@
+build/fuzz/%.o: %.cpp build/fuzz/flags
 	$(call say,clang,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(FUZZFLAGS) -MMD -MP -c -o $@ $<
