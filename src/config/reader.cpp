@@ -79,7 +79,7 @@ class Reader {
       unreadable_ = true;
     }
     for (const auto& section : file.sections) {
-      if (section.name.empty()) {
+      if (section.name.empty() && !section.entries.empty()) {
         for (const auto& entry : section.entries) read_top_entry(entry);
       } else if (is_section(section.name)) {
         for (const auto& entry : section.entries) read_entry(section.name, entry);

@@ -173,8 +173,9 @@ std::vector<Tolerance> parse_tolerance(const std::string& text, const std::strin
   config::Problems problems;
   std::vector<Tolerance> tolerances;
   for (const config::Section& section : file.sections) {
+    const int line = section.entries.empty() ? section.span.line : section.entries[0].name_span.line;
     if (section.name.empty())
-      problems.add(fmt::format("{}:{}", path, section.entries[0].name_span.line), "a key outside of a [quantity]");
+      problems.add(fmt::format("{}:{}", path, line), "a key outside of a [quantity], or a quantity without a name");
     else
       tolerances.push_back(parse_section(section, path, problems));
   }

@@ -148,6 +148,7 @@ const std::vector<Bad> bad_inputs = {
     {"[modle]\n" + complete.substr(complete.find("layers")),
      {},
      {"in.toml:1:", "unknown section 'modle'", "'model'?", "1 error,"}},
+    {complete + "['']\n", {}, {"in.toml:15:", "unknown section ''", "sections are model, parallel", "1 error,"}},
     {complete + "[empty_one]\n", {}, {"in.toml:15:", "unknown section 'empty_one'", "sections are model, parallel", "1 error,"}},
     {complete + "a.b = 1\n", {}, {"in.toml:15", "unknown key 'run.a'", "keys of [run] are directory", "1 error,"}},
     {complete + "every = 1\n", {}, {"unknown key 'run.every'", "did you mean 'checkpoint.every'?", "1 error,"}},

@@ -132,6 +132,8 @@ TEST(ToleranceFile, MistakesAreRefusedWithTheirLine) {
       {"[loss]\nrelative = inf\nreason = \"r\"\n", "t.toml:2: error: loss.relative is not a number of at least 0"},
       {"[loss]\nrelativ = 1\nrelative = 1\nreason = \"r\"\n", "t.toml:2: error: loss.relativ: expected"},
       {"relative = 1\n", "t.toml:1: error: a key outside"},
+      {"[loss]\nrelative = 1\nreason = \"r\"\n['']", "t.toml:4: error: a key outside of a [quantity], or a quantity without"},
+      {"[\"\"]\nrelative = 1\n", "t.toml:2: error: a key outside of a [quantity], or a quantity without"},
       {"[loss\n", "t.toml:1: error: "},
       {"", "t.toml: error: no [quantity] in it"}};
   for (const auto& [text, message] : wrong) {
