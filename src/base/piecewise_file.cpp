@@ -4,16 +4,15 @@
 #include <cstring>
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 
 namespace trireme::base {
 
 PiecewiseFile::PiecewiseFile(const std::string& path) : path_(path) {
-  struct stat status = {};
-  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) refuse("{}: not a regular file", path);
+  require_regular(path);
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file_ < 0) refuse("{}: cannot open: {}", path, std::strerror(errno));
   size_ = ::lseek(file_, 0, SEEK_END);

@@ -21,6 +21,7 @@ void set_up_process() {
   for (int stream = 0; stream <= 2; ++stream)
     if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);  // takes the lowest free number; a write to it fails
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   if (std::getenv("UCX_HANDLE_ERRORS") || std::getenv("UCX_ERROR_SIGNALS")) return;
   // The handlers are set when the library is loaded, before main could change the environment; this puts back what was before.
   if (auto* const disable = reinterpret_cast<void (*)()>(::dlsym(RTLD_DEFAULT, "ucs_debug_disable_signals"))) disable();

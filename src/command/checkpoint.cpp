@@ -1,5 +1,6 @@
 // trireme checkpoint show|verify|import|export: one process, no MPI.
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/new_file.h"
 #include "base/units.h"
 #include "command/arguments.h"
 #include "command/commands.h"
@@ -127,24 +129,21 @@ void write_imported(const std::string& folder, const store::Gpt2Weights& weights
 int import_model(const Arguments& arguments) {
   std::string path = arguments.checkpoint;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  if (fs::exists(path)) base::refuse("{}: exists already; choose another folder", path);
+  if (fs::exists(fs::symlink_status(path))) base::refuse("{}: exists already; choose another folder", path);
   const std::string source = store::find_gpt2(arguments.model);
   if (source.empty()) base::refuse("{}: this folder holds no .safetensors file", arguments.model);
   const config::Model model = imported_model(source, arguments.overrides);
   const store::Gpt2Weights weights(source, spec::model_parameters(model));
-  const std::string partial = path + ".partial", parent = fs::path(path).parent_path().string();
-  std::error_code error;
-  fs::remove_all(partial, error);
-  fs::create_directories(partial, error);
-  if (error) base::refuse("{}: cannot make this folder: {}", partial, error.message());
+  const std::string partial = base::make_partial_folder(path);
   try {
     write_imported(partial, weights, model, source);
+    if (!base::rename_first(partial, path)) base::fail("{}: cannot be given its name: {}", path, base::system_words(errno));
   } catch (...) {
-    fs::remove_all(partial, error);
+    std::error_code ignored;
+    fs::remove_all(partial, ignored);
     throw;
   }
-  fs::rename(partial, path);
-  base::sync_folder(parent);
+  base::sync_folder(fs::path(path).parent_path().string());
   fmt::print("{}: {} parameters in {} layers\n", path, spec::parameter_count(model), model.layers);
   return 0;
 }

@@ -8,11 +8,14 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/progress.h"
 #include "command/arguments.h"
 #include "command/commands.h"
 #include "data/entropy.h"
+#include "data/text_file.h"
 #include "data/token_writer.h"
 
 namespace trireme::command {
@@ -20,7 +23,7 @@ namespace {
 
 constexpr std::int64_t byte_vocabulary = 256;
 constexpr std::size_t block_bytes = 65536;
-constexpr std::size_t entropy_tokens = 1'000'000;  // from here on counts of three tokens mean something
+constexpr std::int64_t entropy_tokens = 1'000'000;  // from here on counts of three tokens mean something
 
 struct Options {
   std::vector<std::string> texts;
@@ -30,11 +33,14 @@ struct Options {
 /// All of them, before anything is written.
 std::vector<base::MappedFile> open_texts(const std::vector<std::string>& paths) {
   std::vector<base::MappedFile> texts;
-  for (const std::string& path : paths) {
-    texts.emplace_back(path);
-    if (texts.back().bytes().empty()) base::refuse("{}: empty, a document needs at least one byte", path);
-  }
+  for (const std::string& path : paths) texts.push_back(data::open_text(path));
   return texts;
+}
+
+std::int64_t total_bytes(const std::vector<base::MappedFile>& texts) {
+  std::int64_t total = 0;
+  for (const base::MappedFile& text : texts) total += std::ssize(text.bytes());
+  return total;
 }
 
 /// A prefix is a file's name without ending; its folder is made.
@@ -53,7 +59,8 @@ void write_tokens(const Options& options) {
   make_folder_of(options.output);
   data::TokenWriter writer(options.output, byte_vocabulary);
   std::array counters = {data::EntropyCounter(0), data::EntropyCounter(1), data::EntropyCounter(2), data::EntropyCounter(3)};
-  std::size_t tokens = 0;
+  base::Progress progress("prepare", total_bytes(texts), base::now());
+  std::int64_t tokens = 0;
   std::vector<std::int32_t> ids;
   for (const base::MappedFile& text : texts) {
     const auto bytes = text.bytes();
@@ -63,9 +70,10 @@ void write_tokens(const Options& options) {
       std::transform(block.begin(), block.end(), ids.begin(), [](std::byte byte) { return std::to_integer<std::int32_t>(byte); });
       writer.append(ids);
       for (auto& counter : counters) counter.add(ids);
+      tokens += std::ssize(ids);
+      fmt::print(stderr, "{}", progress.line(tokens, base::now()));
     }
     writer.end_document();
-    tokens += bytes.size();
   }
   writer.finish();
   fmt::print("{0}.bin, {0}.idx: {1} documents, {2} tokens (bytes, vocabulary {3})\n", options.output, texts.size(), tokens,
@@ -81,7 +89,7 @@ void write_tokens(const Options& options) {
 int prepare(int argc, char** argv) {
   Options options;
   CLI::App app("Turns texts into a token file for training, one document a text.", "trireme prepare");
-  app.add_option("TEXT", options.texts, "text files")->required();
+  app.add_option("TEXT", options.texts, "plain text files, no pipes; neither compressed nor JSON")->required();
   app.add_option("--output", options.output, "prefix: PREFIX.bin and PREFIX.idx are made, neither may exist")
       ->option_text("PREFIX")
       ->required();

@@ -5,12 +5,9 @@
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_cast<void>(0)
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include <toml++/toml.h>
-
-#include "config/toml_scan.h"
 
 namespace trireme::config {
 namespace {
@@ -22,16 +19,12 @@ Span span_of(const toml::source_region& region) {
   return {line, column, std::max(length, 1)};
 }
 
-/// Whole numbers, also written as 1e3.
 Value list_of(const toml::array& array) {
-  constexpr double exact = 0x1p53;  // beyond it a double no longer names one whole number
   std::vector<std::int64_t> list;
   for (const auto& element : array) {
     const auto* integer = element.as_integer();
-    const auto* real = element.as_floating_point();
-    if (!integer && !(real && std::abs(real->get()) <= exact && real->get() == std::floor(real->get())))
-      return OtherType{"a list with something else"};
-    list.push_back(integer ? integer->get() : static_cast<std::int64_t>(real->get()));
+    if (!integer) return OtherType{"a list with something else"};
+    list.push_back(integer->get());
   }
   return list;
 }
@@ -53,8 +46,6 @@ Entry entry_of(const toml::key& key, const toml::node& node) {
 
 TomlFile parse_toml(const std::string& text) {
   TomlFile file;
-  file.error = scan_toml(text);
-  if (file.error) return file;
   try {
     const toml::table root = toml::parse(text);
     Section top;

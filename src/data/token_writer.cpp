@@ -1,13 +1,7 @@
 #include "data/token_writer.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <limits>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 #include "base/error.h"
 
@@ -25,16 +19,7 @@ const std::string& unused(const std::string& prefix) {
 
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path)
-    : path_(path), partial_(path + ".partial"), file_(::open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
-  if (file_ < 0) base::refuse("{}: {}", partial_, std::strerror(errno));
-  buffer_.reserve(buffer_bytes);
-}
-
-OutputFile::~OutputFile() {
-  ::close(file_);
-  if (!partial_.empty()) ::unlink(partial_.c_str());
-}
+OutputFile::OutputFile(const std::string& path) : file_(path, base::Exit::bad_input) { buffer_.reserve(buffer_bytes); }
 
 void OutputFile::write(const void* bytes, std::size_t count) {
   const auto* from = static_cast<const char*>(bytes);
@@ -43,22 +28,13 @@ void OutputFile::write(const void* bytes, std::size_t count) {
 }
 
 void OutputFile::flush() {
-  for (std::size_t done = 0; done < buffer_.size();) {
-    const auto written = ::write(file_, buffer_.data() + done, buffer_.size() - done);
-    if (written < 0 && errno != EINTR) base::fail("{}: {}", partial_, std::strerror(errno));
-    if (written > 0) done += static_cast<std::size_t>(written);
-  }
+  file_.write(buffer_.data(), buffer_.size());
   buffer_.clear();
 }
 
-void OutputFile::sync() {
-  flush();
-  if (::fsync(file_) != 0) base::fail("{}: {}", partial_, std::strerror(errno));
-}
-
 void OutputFile::publish() {
-  if (std::rename(partial_.c_str(), path_.c_str()) != 0) base::fail("{}: {}", path_, std::strerror(errno));
-  partial_.clear();
+  flush();
+  file_.publish_first();
 }
 
 TokenWriter::TokenWriter(const std::string& prefix, std::int64_t vocabulary)
@@ -100,8 +76,6 @@ void TokenWriter::write_index() {
 
 void TokenWriter::finish() {
   write_index();
-  bin_.sync();
-  idx_.sync();
   bin_.publish();
   idx_.publish();  // last: the pair is complete when the index is there
 }

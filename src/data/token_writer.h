@@ -6,33 +6,28 @@
 #include <string>
 #include <vector>
 
+#include "base/new_file.h"
 #include "data/token_file.h"
 
 namespace trireme::data {
 
-/// A file that is written front to back as PATH.partial and gets its name at the end. Errors name the file and the system's
-/// reason.
+/// A new file that is written front to back in large pieces.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);  // refuses (bad_input) what cannot be created
-  ~OutputFile();                                 // without publish(): removes what was written
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
 
   void write(const void* bytes, std::size_t count);
-  void sync();     // all is on the disk afterwards
-  void publish();  // after sync
+  void publish();  // refuses a name that was taken meanwhile
 
  private:
   void flush();
 
-  std::string path_, partial_;
-  int file_;
+  base::NewFile file_;
   std::vector<char> buffer_;
 };
 
 /// Streams documents, one after the other. A process that was killed leaves no half file under a final name, a writer that is
-/// given up leaves nothing. Memory: 4 bytes a document.
+/// given up leaves nothing, and of several that write one prefix at once the first to end makes it. Memory: 4 bytes a document.
 class TokenWriter {
  public:
   /// ids are 0 .. vocabulary-1: written as uint16 below 65500 of them, else as int32, the rule of Megatron's preprocessing.

@@ -47,6 +47,16 @@ View take_snapshot(std::int64_t bytes, kernels::Arena& arena) {
   return bytes > 0 ? arena.take(type, bytes / bytes_of(type)) : View{};
 }
 
+/// Does what a checkpoint is complete without. Returns a warning, with what it means, when it fails.
+std::string unless_done(const std::function<void()>& work, const std::string& meaning) {
+  try {
+    work();
+    return {};
+  } catch (const base::Error& error) {
+    return fmt::format("warning: {}. {}\n", error.what(), meaning);
+  }
+}
+
 std::vector<store::TensorRecord> tensor_records(const spec::LocalTable& table) {
   std::vector<store::TensorRecord> records;
   for (const spec::Parameter& parameter : table.parameters) records.push_back({parameter.name, parameter.shape});
@@ -178,8 +188,11 @@ void CheckpointWriter::start_publishing() {
     if (!text.empty()) manifest.files.push_back(store::file_record(text, "a rank's record"));
   std::erase(plan_.damaged, store::step_folder_name(step_));  // written anew
   publishing_ = std::async(in_background, [manifest = std::move(manifest), partial = partial_, plan = plan_] {
-    store::publish(partial, manifest);
-    store::prune(plan.folder, plan.keep, plan.damaged);
+    const std::string published = store::publish(partial, manifest);
+    std::string warnings =
+        unless_done([&] { store::point_latest(published); }, "It is for people only: the run does not need it.");
+    warnings += unless_done([&] { store::prune(plan.folder, plan.keep, plan.damaged); }, "An old checkpoint stays.");
+    return warnings;
   });
 }
 
@@ -193,7 +206,7 @@ bool CheckpointWriter::advance(std::int64_t busy_ranks) {
     return false;
   }
   agree([&] {
-    if (publishing_.valid()) publishing_.get();
+    if (publishing_.valid()) warning_ = publishing_.get();
   });
   phase_ = Phase::idle;
   saved_ = step_;

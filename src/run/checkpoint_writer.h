@@ -48,6 +48,8 @@ class CheckpointWriter {
   std::int64_t saved_step() const { return saved_; }
   void set_saved_step(std::int64_t step) { saved_ = step; }
   const kernels::Arena& arena() const { return arena_; }
+  /// Rank 0: what could not be done about the last save although the checkpoint is complete; else empty.
+  const std::string& warning() const { return warning_; }
   /// Of the last save, from its start to its publication.
   double seconds() const { return seconds_; }
 
@@ -68,14 +70,14 @@ class CheckpointWriter {
   kernels::View snapshot_;
   std::optional<kernels::PinnedMemory> copies_;  // of one save, where there is no snapshot and the host cannot read in place
   std::vector<const spec::LocalParameter*> rows_;
-  std::string run_id_;
+  std::string run_id_, warning_;
   Phase phase_ = Phase::idle;
   std::string partial_;    // the folder being written
   std::int64_t step_ = 0;  // of the save under way
   std::int64_t saved_ = -1;
   double begin_ = 0, seconds_ = 0;
   std::future<store::FileRecord> writing_;
-  std::future<void> publishing_;  // on rank 0
+  std::future<std::string> publishing_;  // on rank 0
 };
 
 }  // namespace trireme::run

@@ -1,59 +1,45 @@
 #include "run/folder.h"
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <set>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/new_file.h"
 #include "base/process.h"
+#include "run/linked_folder.h"
 
 namespace trireme::run {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string holder() {
-  char host[256] = {};
-  gethostname(host, sizeof host - 1);
-  const char* job = std::getenv("SLURM_JOB_ID");
-  return fmt::format("host {}, process {}{}", host, getpid(), job ? fmt::format(", job {}", job) : "");
-}
-
-/// The lock's file descriptor, or -1 with errno. An flock lock ends with its holder, however that ends.
-int try_lock(const std::string& path, int flags) {
-  const int file = open(path.c_str(), flags | O_CLOEXEC, 0644);
-  if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0) return file;
-  const int error = errno;
-  close(file);
-  errno = error;
-  return -1;
-}
+const std::vector<std::string> files = {"config.toml",  "topology.tsv", "log.txt",     "metrics.csv",
+                                        "summary.json", "status",       "entropy.json"};
 
 /// Whether there is anything in the folder that no run leaves behind, not even one that ended in its start.
 bool holds_other_things(const std::string& path) {
-  const std::set<std::string> ours = {"config.toml", "topology.tsv", "log.txt",     "metrics.csv", "summary.json",
-                                      "status",      "lock",         "checkpoints", "traces",      "plots",
-                                      "STOP",        "SAVE",         "watchdog",    "entropy.json"};
+  const std::set<std::string> others = {"lock", "checkpoints", "traces", "plots", "STOP", "SAVE", "watchdog"};
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(path, ignored)) {
-    const fs::path name = entry.path().filename();
-    if (!ours.contains(name.extension() == ".partial" ? name.stem().string() : name.string())) return true;
+    const std::string name = base::final_name(entry.path().filename().string());
+    if (!others.contains(name) && std::find(files.begin(), files.end(), name) == files.end()) return true;
   }
   return false;
 }
 
 /// Changes a file in place; false when not all of `text` could be written.
 bool overwrite(const std::string& path, const std::string& text) {
-  const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   const bool written = file >= 0 && pwrite(file, text.data(), text.size(), 0) == std::ssize(text) &&
                        ftruncate(file, static_cast<off_t>(text.size())) == 0;
   if (file >= 0) close(file);
@@ -72,9 +58,18 @@ bool write_to_standard_output(std::string_view text) {
   return true;
 }
 
-[[noreturn]] void refuse_held(const std::string& path) {
-  base::refuse("run.directory = \"{}\": another run holds this folder ({}); wait for it, or choose another folder", path,
-               base::read_file(path + "/lock"));
+/// The folder, made where it is not there, and its lock; of a start that is refused here nothing stays.
+std::unique_ptr<FolderLock> lock_folder(const std::string& path) {
+  std::error_code error;
+  const bool existed = fs::exists(path, error);
+  fs::create_directories(path, error);
+  if (error) base::refuse("run.directory = \"{}\": cannot make this folder: {}", path, error.message());
+  try {
+    return std::make_unique<FolderLock>(path);
+  } catch (const base::Error&) {
+    if (!existed) fs::remove(path, error);
+    throw;
+  }
 }
 
 }  // namespace
@@ -93,9 +88,8 @@ void check_run_folder(const std::string& path, const std::string& input) {
     base::refuse(
         "run.directory = \"{}\": the run would overwrite its own input file {}; copy that elsewhere or choose another folder",
         path, input);
-  const int lock = try_lock(path + "/lock", O_RDWR);
-  if (lock >= 0) close(lock);
-  if (lock < 0 && errno == EWOULDBLOCK) refuse_held(path);
+  if (is_held(path)) refuse_held(path);
+  for (const char* name : {"checkpoints", "traces"}) check_linked_folder(path, name);
 }
 
 void check_output_file(const std::string& key, const std::string& path) {
@@ -105,11 +99,11 @@ void check_output_file(const std::string& key, const std::string& path) {
   if (!fs::is_directory(parent, ignored)) base::refuse("{} = \"{}\": there is no folder {}", key, path, parent.string());
   if (access(parent.c_str(), W_OK | X_OK) != 0)
     base::refuse("{} = \"{}\": cannot write in {}: {}", key, path, parent.string(), std::strerror(errno));
-  const std::string trial = path + ".partial";
-  const int file = open(trial.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-  if (file < 0) base::refuse("{} = \"{}\": cannot be made: {}", key, path, std::strerror(errno));
-  close(file);
-  unlink(trial.c_str());
+  try {
+    const base::NewFile trial(path);
+  } catch (const base::Error& error) {
+    base::refuse("{} = \"{}\": {}", key, path, error.what());
+  }
 }
 
 void write_status_in(const std::string& directory, const std::string& text) noexcept {
@@ -121,24 +115,15 @@ void write_status_in(const std::string& directory, const std::string& text) noex
   }
 }
 
-RunFolder::RunFolder(std::string path, bool resumes) : path_(std::move(path)) {
+RunFolder::RunFolder(std::string path, bool resumes) : path_(std::move(path)), lock_(lock_folder(path_)) {
+  for (const char* name : {"checkpoints", "traces"}) own_linked_folder(path_, name);
+  base::remove_partial_files(path_, files);
   std::error_code error;
-  fs::create_directories(path_, error);
-  if (error) base::refuse("run.directory = \"{}\": cannot make this folder: {}", path_, error.message());
-  lock_ = try_lock(file("lock"), O_RDWR | O_CREAT);
-  if (lock_ < 0 && errno == EWOULDBLOCK) refuse_held(path_);
-  if (lock_ < 0) base::refuse("{}: cannot lock: {}", file("lock"), std::strerror(errno));
-  const std::string text = holder();
-  if (ftruncate(lock_, 0) != 0 || ::write(lock_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    base::fail("{}: cannot write: {}", file("lock"), std::strerror(errno));
   if (!resumes)
     for (const char* name : {"metrics.csv", "log.txt", "summary.json"}) fs::remove(file(name), error);
+  if (fs::is_symlink(file("log.txt"), error)) fs::remove(file("log.txt"), error);  // what it leads to is not the run's
   log_.emplace(file("log.txt"));
-}
-
-RunFolder::~RunFolder() {
-  unlink(file("lock").c_str());
-  close(lock_);
+  print(lock_->note());
 }
 
 void RunFolder::write(const std::string& name, const std::string& content) const {

@@ -2,16 +2,19 @@
 // member is for that rank.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/error.h"
 #include "run/appended_file.h"
+#include "run/folder_lock.h"
 
 namespace trireme::run {
 
 /// Refuses (bad_input) a folder in which this process could not write, that holds other things than a run, the file `input`
-/// that a run there would overwrite, or that another running job holds. Changes nothing.
+/// that a run there would overwrite, that another running job holds, or where a link leads to what is not the run's. Changes
+/// nothing.
 void check_run_folder(const std::string& path, const std::string& input);
 
 /// Refuses (bad_input) a file that could not be written at the end of a run: no folder, no right, a folder of that name.
@@ -30,9 +33,6 @@ class RunFolder {
   /// Makes the folder and takes its lock: one job a folder, until this object or the process ends. A second start is refused
   /// with the holder's host, process and job. Unless the run `resumes`, what an earlier one printed and recorded is removed.
   RunFolder(std::string path, bool resumes);
-  ~RunFolder();
-  RunFolder(const RunFolder&) = delete;
-  RunFolder& operator=(const RunFolder&) = delete;
 
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   void write(const std::string& name, const std::string& content) const;
@@ -46,7 +46,7 @@ class RunFolder {
 
  private:
   std::string path_;
-  int lock_ = -1;
+  std::unique_ptr<FolderLock> lock_;
   std::optional<AppendedFile> log_;
   bool output_failed_ = false;
 };

@@ -69,6 +69,7 @@ void Saves::last(std::int64_t step) {
 }
 
 void Saves::announce() {
+  if (!writer_.warning().empty() && writer_.warning() != warned_) recorder_.print(warned_ = writer_.warning());
   requests_.expect_save(writer_.seconds());
   recorder_.print(fmt::format("saved step {} in {:.1f} s: {}/{}\n", writer_.saved_step(), writer_.seconds(),
                               checkpoints_of(config_.run.directory), store::step_folder_name(writer_.saved_step())));

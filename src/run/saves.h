@@ -44,6 +44,7 @@ class Saves {
   Requests& requests_;
   const Recorder& recorder_;
   CheckpointWriter writer_;
+  std::string warned_;  // the last warning printed
 };
 
 }  // namespace trireme::run

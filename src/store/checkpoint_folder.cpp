@@ -10,7 +10,6 @@
 #include <fcntl.h>
 
 #include "base/error.h"
-#include "base/fault.h"
 #include "base/file.h"
 #include "store/master_file.h"
 
@@ -36,20 +35,20 @@ std::vector<std::string> names_in(const fs::path& folder) {
 }
 
 void move(const fs::path& from, const fs::path& to) {
-  base::file_operation("rename");
   if (std::rename(from.c_str(), to.c_str()) != 0)
     base::fail("{}: cannot rename to {}: {}", from.string(), to.string(), std::strerror(errno));
 }
 
 void erase(const fs::path& path) {
-  base::file_operation("remove");
   std::error_code error;
   fs::remove_all(path, error);
   if (error) base::fail("{}: cannot remove: {}", path.string(), error.message());
 }
 
-/// The manifest first, so that what is left of it at any moment is no checkpoint.
+/// The manifest first, so that what is left of it at any moment is no checkpoint. Of a link, the link alone: what it leads to may
+/// be the only copy.
 void remove_folder(const fs::path& folder) {
+  if (fs::is_symlink(folder)) return erase(folder);
   if (is_published(folder)) {
     erase(folder / "manifest.json");
     base::sync_folder(folder.string());
@@ -72,24 +71,12 @@ void delete_checkpoint(const fs::path& folder) {
 void take_name(const fs::path& from, const fs::path& to) {
   std::error_code ignored;
   if (!fs::exists(to, ignored)) return move(from, to);
-  base::file_operation("exchange");
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) {
     base::sync_folder(to.parent_path().string());
     return remove_folder(from);
   }
   delete_checkpoint(to);
   move(from, to);
-}
-
-void point_latest(const fs::path& folder, const std::string& name) {
-  const fs::path link = folder / latest, temporary = folder / (std::string(latest) + partial);
-  erase(temporary);
-  base::file_operation("symlink");
-  std::error_code error;
-  fs::create_symlink(name, temporary, error);
-  if (error) base::fail("{}: cannot make a symbolic link: {}", temporary.string(), error.message());
-  move(temporary, link);
-  base::sync_folder(folder.string());
 }
 
 }  // namespace
@@ -107,7 +94,6 @@ std::optional<std::int64_t> step_of_folder(const std::string& name) {
 std::string create_partial(const std::string& folder, std::int64_t step) {
   const fs::path path = fs::path(folder) / (step_folder_name(step) + partial);
   erase(path);
-  base::file_operation("create a folder");
   std::error_code error;
   fs::create_directories(path, error);
   if (error) base::fail("{}: cannot make this folder: {}", path.string(), error.message());
@@ -128,8 +114,23 @@ std::string publish(const std::string& partial_folder, Manifest manifest) {
   complete(partial_folder, std::move(manifest));
   take_name(from, to);
   base::sync_folder(parent.string());
-  point_latest(parent, name);
   return to.string();
+}
+
+void point_latest(const std::string& published) {
+  const fs::path folder = fs::path(published).parent_path(), link = folder / latest;
+  const fs::path temporary = link.string() + partial;
+  erase(temporary);
+  std::error_code error;
+  fs::create_symlink(fs::path(published).filename(), temporary, error);
+  if (error) base::fail("{}: cannot make this symbolic link: {}", link.string(), error.message());
+  try {
+    move(temporary, link);
+  } catch (const base::Error&) {
+    erase(temporary);
+    throw;
+  }
+  base::sync_folder(folder.string());
 }
 
 std::vector<std::string> list_checkpoints(const std::string& folder) {
@@ -157,7 +158,8 @@ std::string find_checkpoint(const std::string& path) {
 std::vector<std::string> remove_partials(const std::string& folder) {
   std::vector<std::string> removed;
   for (const std::string& name : names_in(folder)) {
-    const bool ours = name.starts_with(prefix) || name.starts_with(latest);
+    const std::string stem = fs::path(name).stem().string();
+    const bool ours = step_of_folder(stem) || stem == latest;
     if (!ours || !(name.ends_with(partial) || name.ends_with(deleting))) continue;
     erase(fs::path(folder) / name);
     removed.push_back(name);

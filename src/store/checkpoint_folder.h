@@ -21,10 +21,13 @@ std::optional<std::int64_t> step_of_folder(const std::string& name);
 std::string create_partial(const std::string& folder, std::int64_t step);
 
 /// Once every shard of `partial_folder` (as create_partial returned it) is durable: checks coverage, writes checkpoint.h5, then
-/// manifest.json, makes all durable, takes away ".partial" (one published under that name before is replaced in one step) and
-/// points `latest` at it. Returns the folder's new path. base::Error(mismatch) when the slices do not cover the tensors: nothing
+/// manifest.json, makes all durable, takes away ".partial" (one published under that name before is replaced in one step).
+/// Returns the folder's new path. base::Error(mismatch) when the slices do not cover the tensors: nothing
 /// is published then.
 std::string publish(const std::string& partial_folder, Manifest manifest);
+
+/// Points the link `latest`, which is for people only, at a published checkpoint.
+void point_latest(const std::string& published);
 
 /// The part of publish() inside the folder, for a checkpoint that stands for itself: proves coverage, writes checkpoint.h5, then
 /// manifest.json.

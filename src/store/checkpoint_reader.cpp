@@ -46,6 +46,7 @@ Faults identity_faults(const Hdf5File& file, const Manifest& manifest, const Fil
 /// Empty when the slice is as it was written.
 std::string slice_fault(const Hdf5File& file, const SliceRecord& slice) {
   const std::string dataset = slice.dataset(), where = fmt::format("{}: {}", file.path(), dataset);
+  file.require_plain(dataset, slice.offset);
   if (const Shape found = file.shape(dataset); found != slice.count)
     return fmt::format("{}: {}, expected {}", where, to_string(found), to_string(slice.count));
   if (file.attribute<Shape>(dataset, "start") != slice.start || file.attribute<Shape>(dataset, "shape") != slice.shape)
@@ -147,7 +148,11 @@ void CheckpointReader::read(const TensorPart& part) const {
       from.start[k] -= slice.start[k];
       to[k] -= part.start[k];
     }
-    as_mismatch([&] { opened(file).read_tensor(dataset, from, part.count, to, part.data); });
+    as_mismatch([&] {
+      const Hdf5File& shard = opened(file);
+      shard.require_plain(dataset, slice.offset);
+      shard.read_tensor(dataset, from, part.count, to, part.data);
+    });
   }
 }
 

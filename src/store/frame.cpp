@@ -30,6 +30,7 @@ std::uint64_t frame_checksum(const std::string& path, const FileRecord& record) 
 }
 
 std::string frame_fault(const std::string& path, const FileRecord& record) {
+  base::require_regular(path);
   std::error_code error;
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
   if (error) return fmt::format("{}: {}", path, error.message());

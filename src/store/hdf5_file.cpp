@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/process.h"
 #include "store/hdf5_handle.h"
 
@@ -111,6 +112,7 @@ Hdf5File Hdf5File::create(const std::string& path) {
 }
 
 Hdf5File Hdf5File::open(const std::string& path) {
+  base::require_regular(path);  // the library would wait for a pipe
   const Library library;
   const Handle properties = access();
   const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, properties);
@@ -185,6 +187,24 @@ Shape Hdf5File::shape(const std::string& dataset) const {
   const Library library;
   const Where where{path_, dataset};
   return extents(open_dataset(file_, where), where);
+}
+
+void Hdf5File::require_plain(const std::string& dataset, std::int64_t offset) const {
+  const Library library;
+  const Where where{path_, dataset};
+  for (std::size_t end = 0; end != std::string::npos;) {
+    end = dataset.find('/', end + 1);
+    H5L_info_t link;
+    checked(H5Lget_info(file_, dataset.substr(0, end).c_str(), &link, H5P_DEFAULT), where, "find");
+    if (link.type != H5L_TYPE_HARD) base::fail("{}: {}: a link to another place or file", path_, dataset.substr(0, end));
+  }
+  const Handle set = open_dataset(file_, where);
+  const Handle layout(checked(H5Dget_create_plist(set), where, "read"), H5Pclose), type(H5Dget_type(set), H5Tclose);
+  if (H5Pget_layout(layout) != H5D_CONTIGUOUS || H5Pget_external_count(layout) != 0)
+    base::fail("{}: {}: its values are not one block of this file", path_, dataset);
+  if (H5Tequal(type, H5T_IEEE_F32LE) <= 0) base::fail("{}: {}: its values are not float32, little-endian", path_, dataset);
+  if (const haddr_t found = H5Dget_offset(set); found != static_cast<haddr_t>(offset))
+    base::fail("{}: {}: its values are not at byte {} of the file", path_, dataset, offset);
 }
 
 void Hdf5File::read_tensor(const std::string& dataset, const Box& from, const Shape& memory_shape, const Shape& to_start,

@@ -36,6 +36,9 @@ class Hdf5File {
   /// A contiguous float32 dataset of `shape` from dense memory. Returns its first byte in the file.
   std::int64_t write_tensor(const std::string& dataset, const Shape& shape, const float* data);
   Shape shape(const std::string& dataset) const;
+  /// Throws base::Error(failure) unless the dataset is what write_tensor() makes: values of the type and layout said there, at
+  /// `offset` of this very file, reached by no link into elsewhere. Opens nothing else meanwhile.
+  void require_plain(const std::string& dataset, std::int64_t offset) const;
   /// Reads the part `from` of a dataset to `to_start` of dense memory of `memory_shape`.
   void read_tensor(const std::string& dataset, const Box& from, const Shape& memory_shape, const Shape& to_start,
                    float* out) const;

@@ -2,7 +2,6 @@
 
 #include <map>
 
-#include "base/fault.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "store/hdf5_file.h"
@@ -14,7 +13,6 @@ MasterRecord write_master(const std::string& folder, const Manifest& manifest) {
   for (const FileRecord& file : manifest.files)
     for (const SliceRecord& slice : file.slices) sources[slice.dataset()].push_back({file.name, slice.dataset(), slice.box()});
   const std::string path = folder + "/checkpoint.h5";
-  base::file_operation("create checkpoint.h5");
   Hdf5File file = Hdf5File::create(path);
   file.set_attribute("/", "format", Manifest::format);
   file.set_attribute("/", "run_id", manifest.run_id);
@@ -29,7 +27,6 @@ MasterRecord write_master(const std::string& folder, const Manifest& manifest) {
       file.write_virtual(dataset, tensor.shape, sources[dataset]);
       file.set_attribute(dataset, "n_sources", static_cast<std::int64_t>(std::ssize(sources[dataset])));
     }
-  base::file_operation("close checkpoint.h5");
   file.close();
   base::sync_file(path);
   const base::MappedFile bytes(path);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/new_file.h"
 #include "store/shape.h"
 
 namespace trireme::store {
@@ -61,16 +62,13 @@ struct SafetensorsEntry {
 
 enum class Dtype { fp32, bf16, fp16 };
 
-/// Writes `metadata` and tensors of `dtype` in the order announced to PATH.partial; finish() makes the file durable under its own
-/// name. Without finish() nothing is left behind. base::Error(failure) names the file and what the system said (a full disk,
-/// say). One rank only.
+/// Writes `metadata` and tensors of `dtype` in the order announced; finish() makes the file durable under its name. Without
+/// finish() nothing is left behind, and what had the name stays. base::Error(failure) names the file and what the system said (a
+/// full disk, say). One rank only.
 class SafetensorsWriter {
  public:
   SafetensorsWriter(const std::string& path, const std::vector<SafetensorsEntry>& entries,
                     const std::map<std::string, std::string>& metadata = {}, Dtype dtype = Dtype::fp32);
-  ~SafetensorsWriter();
-  SafetensorsWriter(const SafetensorsWriter&) = delete;
-  SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
 
   /// Appends `count` elements of tensor `name`, which must be the one whose turn it is, rounded to nearest, ties to even. A
   /// finite value beyond the largest of `dtype` is refused.
@@ -79,16 +77,15 @@ class SafetensorsWriter {
   void finish();
 
  private:
-  void put(const void* bytes, std::int64_t size);
   void put_rounded(const std::string& name, const float* values, std::int64_t count);
   void next_nonempty();
 
-  std::string path_, partial_;
+  std::string path_;
+  base::NewFile file_;
   std::vector<SafetensorsEntry> entries_;
   Dtype dtype_;
   std::size_t current_ = 0;   // the entry whose turn it is
   std::int64_t missing_ = 0;  // elements that it still lacks
-  int file_ = -1;
 };
 
 }  // namespace trireme::store

@@ -1,16 +1,9 @@
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
 
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/half.h"
 #include "store/safetensors.h"
 
@@ -44,41 +37,16 @@ std::string header_of(const std::vector<SafetensorsEntry>& entries, const std::m
 
 SafetensorsWriter::SafetensorsWriter(const std::string& path, const std::vector<SafetensorsEntry>& entries,
                                      const std::map<std::string, std::string>& metadata, Dtype dtype)
-    : path_(path), partial_(path + ".partial"), entries_(entries), dtype_(dtype) {
-  file_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file_ < 0) base::fail("{}: {}", partial_, std::strerror(errno));
-  try {
-    const std::string header = header_of(entries_, metadata, dtype_);
-    put(header.data(), static_cast<std::int64_t>(header.size()));
-  } catch (...) {  // no destructor runs for an object whose constructor throws
-    ::close(file_);
-    ::unlink(partial_.c_str());
-    throw;
-  }
+    : path_(path), file_(path), entries_(entries), dtype_(dtype) {
+  const std::string header = header_of(entries_, metadata, dtype_);
+  file_.write(header.data(), header.size());
   missing_ = entries_.empty() ? 0 : elements_of(entries_[0].shape);
   next_nonempty();
-}
-
-SafetensorsWriter::~SafetensorsWriter() {
-  if (file_ < 0) return;
-  ::close(file_);
-  ::unlink(partial_.c_str());
 }
 
 void SafetensorsWriter::next_nonempty() {
   while (current_ < entries_.size() && missing_ == 0)
     missing_ = ++current_ < entries_.size() ? elements_of(entries_[current_].shape) : 0;
-}
-
-void SafetensorsWriter::put(const void* bytes, std::int64_t size) {
-  const char* from = static_cast<const char*>(bytes);
-  while (size > 0) {
-    const ssize_t written = ::write(file_, from, static_cast<std::size_t>(size));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) base::fail("{}: {}", partial_, std::strerror(errno));
-    from += written;
-    size -= written;
-  }
 }
 
 void SafetensorsWriter::write(const std::string& name, const float* values, std::int64_t count) {
@@ -87,7 +55,7 @@ void SafetensorsWriter::write(const std::string& name, const float* values, std:
     base::fail("{}: {} elements of tensor {} are out of turn: {} of {} are due", path_, count, name, missing_,
                current_ == entries_.size() ? "none" : entries_[current_].name);
   if (dtype_ == Dtype::fp32)
-    put(values, count * 4);
+    file_.write(values, static_cast<std::size_t>(count * 4));
   else
     put_rounded(name, values, count);
   missing_ -= count;
@@ -107,16 +75,13 @@ void SafetensorsWriter::put_rounded(const std::string& name, const float* values
         base::refuse("{}: tensor {} holds {}, beyond the largest value of {}", path_, name, value,
                      dtype_ == Dtype::bf16 ? "bf16" : "fp16; bf16 has the range of fp32");
     }
-    put(halves.data(), here * 2);
+    file_.write(halves.data(), static_cast<std::size_t>(here * 2));
   }
 }
 
 void SafetensorsWriter::finish() {
   if (current_ != entries_.size()) base::fail("{}: tensor {} lacks {} elements", path_, entries_[current_].name, missing_);
-  if (::fsync(file_) != 0) base::fail("{}: {}", partial_, std::strerror(errno));
-  if (::rename(partial_.c_str(), path_.c_str()) != 0) base::fail("{}: {}", path_, std::strerror(errno));
-  ::close(std::exchange(file_, -1));
-  base::sync_folder(std::filesystem::path(path_).parent_path().string());
+  file_.publish();
 }
 
 }  // namespace trireme::store

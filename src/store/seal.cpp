@@ -1,7 +1,6 @@
 #include "store/seal.h"
 
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <span>
 #include <string_view>
@@ -22,7 +21,7 @@ std::string line_for(std::span<const std::byte> bytes) {
 void seal(const std::string& path) {
   const std::string line = line_for(base::MappedFile(path).bytes());
   std::ofstream file(path, std::ios::app | std::ios::binary);
-  if (!(file << line).flush()) base::fail("{}: cannot write: {}", path, std::strerror(errno));
+  if (!(file << line).flush()) base::fail("{}: cannot write: {}", path, base::system_words(errno));
 }
 
 std::string seal_fault(const std::string& path) {

@@ -4,28 +4,18 @@
 #include <span>
 
 #include "base/error.h"
-#include "base/fault.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "store/frame.h"
 
 namespace trireme::store {
-namespace {
-
-Hdf5File create(const std::string& path) {
-  base::file_operation("create a shard");
-  return Hdf5File::create(path);
-}
-
-}  // namespace
-
 std::string shard_name(int pipeline, int tensor, int data) {
   return fmt::format("shard-p{:03}-t{:03}-d{:03}.h5", pipeline, tensor, data);
 }
 
 ShardWriter::ShardWriter(const std::string& folder, const ShardHeader& header)
     : record_{shard_name(header.pipeline, header.tensor, header.data), 0, 0, header.pipeline, header.tensor, header.data, {}},
-      file_(create(folder + "/" + record_.name)) {
+      file_(Hdf5File::create(folder + "/" + record_.name)) {
   file_.set_attribute("/", "format", Manifest::format);
   file_.set_attribute("/", "run_id", header.run_id);
   file_.set_attribute("/", "step", header.step);
@@ -42,7 +32,6 @@ void ShardWriter::write(const TensorPart& part) {
   SliceRecord slice{part.quantity, part.name, part.shape, part.start, part.count};
   const std::span values(part.data, static_cast<std::size_t>(elements_of(part.count)));
   slice.checksum = base::hash64(std::as_bytes(values));
-  base::file_operation("write a tensor");
   slice.offset = file_.write_tensor(slice.dataset(), part.count, part.data);
   file_.set_attribute(slice.dataset(), "start", part.start);
   file_.set_attribute(slice.dataset(), "shape", part.shape);
@@ -50,7 +39,6 @@ void ShardWriter::write(const TensorPart& part) {
 }
 
 FileRecord ShardWriter::finish() {
-  base::file_operation("close a shard");
   file_.close();
   record_.bytes = static_cast<std::int64_t>(std::filesystem::file_size(file_.path()));
   record_.frame = frame_checksum(file_.path(), record_);

@@ -13,8 +13,6 @@
 namespace trireme::store {
 namespace {
 
-std::string partial(const std::string& path) { return path + ".partial"; }
-
 constexpr std::int64_t most_of_anything = 1 << 30;  // ranks, microbatches ...
 constexpr double furthest = 30 * 86400;             // seconds from the step's start: no step takes a month
 
@@ -170,7 +168,7 @@ std::vector<int> enclosing(const std::vector<TraceEvent>& events) {
 }
 
 TraceWriter::TraceWriter(std::string path, const TraceHeader& header)
-    : path_(std::move(path)), file_(Hdf5File::create(partial(path_))) {
+    : new_file_(std::move(path)), file_(Hdf5File::create(new_file_.partial())) {
   const auto integer = [&](const char* name, std::int64_t value) { file_.set_attribute<std::int64_t>("/", name, value); };
   const auto text = [&](const char* name, const std::string& value) { file_.set_attribute<std::string>("/", name, value); };
   integer("step", header.step);
@@ -208,10 +206,8 @@ void TraceWriter::add(const RankTrace& trace) {
 
 void TraceWriter::finish() {
   file_.close();
-  seal(partial(path_));
-  std::error_code error;
-  std::filesystem::rename(partial(path_), path_, error);
-  if (error) base::fail("{}: cannot be renamed to {}: {}", partial(path_), path_, error.message());
+  seal(new_file_.partial());
+  new_file_.publish();
 }
 
 Trace read_trace(const std::string& path) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/new_file.h"
 #include "grid/activity.h"
 #include "grid/shape.h"
 #include "store/hdf5_file.h"
@@ -45,8 +46,8 @@ struct Trace : TraceHeader {
   std::vector<RankTrace> ranks;
 };
 
-/// Writes rank after rank, so that no process holds the events of all. The file has its name from finish() on; until then, and
-/// after an error, there is PATH.partial.
+/// Writes rank after rank, so that no process holds the events of all. The file has its name from finish() on;
+/// before that, and after an error, nothing has changed under it.
 class TraceWriter {
  public:
   TraceWriter(std::string path, const TraceHeader& header);
@@ -54,7 +55,7 @@ class TraceWriter {
   void finish();
 
  private:
-  std::string path_;
+  base::NewFile new_file_;
   Hdf5File file_;
   int ranks_ = 0;
 };

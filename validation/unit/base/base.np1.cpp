@@ -13,6 +13,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/new_file.h"
+#include "base/progress.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -157,16 +159,16 @@ class Folder : public testing::Test {
   std::string folder_;
 };
 
-/// Expects an Error of `status` that names the file and holds the system's words.
+/// Expects an Error of `status` that names the file and holds the system's words, or others.
 template <class F>
-void expect_error(F call, Exit status, const std::string& path, int number) {
+void expect_error(F call, Exit status, const std::string& path, int number, const std::string& words = "") {
   try {
     call();
     ADD_FAILURE() << "no error for " << path;
   } catch (const Error& error) {
     EXPECT_EQ(error.status(), status);
     EXPECT_NE(std::string(error.what()).find(path), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find(std::strerror(number)), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find(words.empty() ? std::strerror(number) : words), std::string::npos) << error.what();
   }
 }
 
@@ -196,9 +198,73 @@ TEST_F(Folder, FailedWriteKeepsTheOldContent) {
 
 TEST_F(Folder, ReadErrorsNameTheFile) {
   expect_error([&] { read_file(path("none")); }, Exit::bad_input, path("none"), ENOENT);
-  expect_error([&] { read_file(path("")); }, Exit::bad_input, path(""), EISDIR);
+  EXPECT_THROW(read_file(path("")), Error);
   expect_error([&] { MappedFile(path("none")); }, Exit::bad_input, path("none"), ENOENT);
   EXPECT_THROW(MappedFile(path("")), Error);
+}
+
+TEST_F(Folder, TwoWritersOfOneNameWriteTwoFiles) {
+  NewFile first(path("f")), second(path("f"));
+  first.write("first", 5), second.write("2nd", 3), first.write("!", 1);
+  second.publish();
+  EXPECT_EQ(read_file(path("f")), "2nd");
+  first.publish();
+  EXPECT_EQ(read_file(path("f")), "first!");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(Folder, ANameThatWasTakenMeanwhileIsLeft) {
+  NewFile late(path("f"));
+  late.write("late", 4);
+  std::filesystem::create_symlink("nowhere", path("f"));  // a name is taken by a link too
+  expect_error([&] { late.publish_first(); }, Exit::bad_input, path("f"), 0, "another program made this file");
+  EXPECT_TRUE(std::filesystem::is_symlink(path("f")));
+  const std::string partial = make_partial_folder(path("g"));
+  std::filesystem::create_directory(path("g"));
+  EXPECT_FALSE(rename_first(partial, path("g")));
+  EXPECT_TRUE(std::filesystem::is_directory(partial));
+}
+
+TEST_F(Folder, WritingReplacesALinkAndNotWhatItLeadsTo) {
+  write_file_atomically(path("theirs"), "theirs");
+  std::filesystem::create_symlink("theirs", path("f"));
+  std::filesystem::create_symlink("theirs", path("f.partial"));
+  write_file_atomically(path("f"), "mine");
+  EXPECT_EQ(read_file(path("theirs")), "theirs");
+  EXPECT_EQ(read_file(path("f")), "mine");
+  EXPECT_TRUE(std::filesystem::is_symlink(path("f.partial")));
+  EXPECT_FALSE(std::filesystem::is_symlink(path("f")));
+}
+
+TEST_F(Folder, NewFilesHaveTheRightsThatTheUmaskLeaves) {
+  const mode_t before = ::umask(0027);
+  write_file_atomically(path("f"), "x");
+  ::umask(before);
+  struct stat status = {};
+  ASSERT_EQ(::stat(path("f").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0640u);
+}
+
+TEST(FinalName, IsThatOfItsOwnPartsOnly) {
+  EXPECT_EQ(final_name("status.0a1b2c.partial"), "status");
+  EXPECT_EQ(final_name("a.b.ffffff.partial"), "a.b");
+  for (const char* other : {"status.partial", "status.0a1b2g.partial", "status.0a1b2.partial", ".0a1b2c.partial", "status", "",
+                            "status0a1b2c.partial", "status.0a1b2c.partial.x"})
+    EXPECT_EQ(final_name(other), other);
+}
+
+/// Made-up times: 100 bytes a second.
+TEST(Progress, SaysNothingForAWhileAndThenWhatIsLeft) {
+  Progress progress("reads", 4096, 50, 10);
+  EXPECT_EQ(progress.line(0, 50), "");
+  EXPECT_EQ(progress.line(1000, 59.9), "");
+  EXPECT_EQ(progress.line(1024, 60), "reads: 1.0 KiB of 4.0 KiB, 102 B/s, 0:00:30 left\n");
+  EXPECT_EQ(progress.line(1100, 61), "");
+  EXPECT_EQ(progress.line(2048, 95), "reads: 2.0 KiB of 4.0 KiB, 46 B/s, 0:00:45 left\n");
+  EXPECT_EQ(progress.line(2100, 99), "");
+  EXPECT_NE(progress.line(2200, 100), "");
+  Progress empty("reads", 0, 0, 1);
+  EXPECT_EQ(empty.line(0, 100), "");
 }
 
 TEST_F(Folder, MappedFileHasTheBytesAndMoves) {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "command/commands.h"
 #include "data/token_file.h"
+#include "validation/unit/support/process.h"
 
 namespace {
 
@@ -87,6 +88,58 @@ TEST_F(Prepare, RefusesAnOutputThatIsThere) {
   testing::internal::GetCapturedStdout();
   EXPECT_NE(refusal({at("b.txt"), "--output", at("out")}).find("out.bin: exists already"), std::string::npos);
   EXPECT_EQ(data::TokenFile(at("out"), 256).tokens(), 4);
+}
+
+/// Oracle: the first bytes of files that these programs make.
+TEST_F(Prepare, RefusesATextInAnotherForm) {
+  using namespace std::string_literals;
+  const std::vector<std::pair<std::string, std::string>> forms = {
+      {"\x1f\x8b\x08\0"s, "is compressed by gzip"},
+      {"\x28\xb5\x2f\xfd\x04"s, "is compressed by zstd"},
+      {"\xfd\x37zXZ\0\0"s, "is compressed by xz"},
+      {"BZh91AY&SY"s, "is compressed by bzip2"},
+      {"\x04\x22\x4d\x18\x64"s, "is compressed by lz4"},
+      {"PK\x03\x04\x14"s, "is a zip archive"},
+      {std::string(257, 'a') + "ustar\0"s, "is a tar archive"},
+      {"PAR1\x15"s, "is a Parquet table"},
+      {"%PDF-1.7"s, "is a PDF document"},
+      {"\xff\xfeT\0"s, "is text in UTF-16"},
+      {"MMIDIDX\0\0\1"s, "is the index of a token file"},
+  };
+  for (const auto& [bytes, says] : forms) {
+    std::ofstream(folder_ / "c.txt", std::ios::binary) << bytes << "and more";
+    const std::string message = refusal({at("a.txt"), at("c.txt"), "--output", at("out")});
+    EXPECT_EQ(message.rfind(at("c.txt") + ": " + says, 0), 0u) << message;
+  }
+  std::ofstream(folder_ / "c.txt") << "BZh and PK are no magic";  // a text
+  EXPECT_EQ(refusal({at("c.txt"), "--output", at("out")}), "nothing was refused");
+}
+
+TEST_F(Prepare, RefusesJsonByItsName) {
+  for (const char* name : {"d.jsonl", "d.JSON", "d.ndjson"}) {
+    std::ofstream(folder_ / name) << R"({"text": "a"})"
+                                  << "\n";
+    const std::string message = refusal({at(name), "--output", at("out")});
+    EXPECT_NE(message.find("is JSON by its name"), std::string::npos) << message;
+    EXPECT_NE(message.find("jq -r .text '" + at(name) + "'"), std::string::npos) << message;
+  }
+}
+
+/// Two programs at once on one output: one makes it, whole, and the other says so. Oracle: the texts.
+TEST_F(Prepare, OfTwoAtOnceOneMakesTheOutput) {
+  std::ofstream(folder_ / "y.txt") << std::string(3000000, 'y');
+  std::ofstream(folder_ / "z.txt") << std::string(2000000, 'z');
+  const test::Folder one, two;
+  test::Process y({test::program(), "prepare", at("y.txt"), "--output", at("out")}, one);
+  test::Process z({test::program(), "prepare", at("z.txt"), "--output", at("out")}, two);
+  const int ends[] = {y.wait(60).status, z.wait(60).status};
+  EXPECT_TRUE((ends[0] == 0 && ends[1] == 2) || (ends[0] == 2 && ends[1] == 0)) << ends[0] << " " << ends[1];
+  const data::TokenFile file(at("out"), 256);
+  ASSERT_EQ(file.tokens(), ends[0] == 0 ? 3000000 : 2000000);
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(file.tokens()));
+  file.read(0, file.tokens(), ids.data());
+  EXPECT_EQ(ids, std::vector<std::int32_t>(ids.size(), ends[0] == 0 ? 'y' : 'z'));
+  for (const auto& entry : fs::directory_iterator(folder_)) EXPECT_NE(entry.path().extension(), ".partial") << entry.path();
 }
 
 TEST_F(Prepare, HelpNamesTheOptions) {

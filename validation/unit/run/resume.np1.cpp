@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "data/token_writer.h"
+#include "validation/unit/support/file_faults.h"
 #include "validation/unit/support/layouts.h"
 #include "validation/unit/support/run_files.h"
 
@@ -133,29 +134,46 @@ TEST_F(Resume, SurvivesRandomKills) {
   }
 }
 
-/// A crash at every single change of the disk, on all ranks at once: none may leave a run that cannot go on.
-TEST_F(Resume, SurvivesACrashAtEachFileOperation) {
-  const Layout layout{1, 2, 1, "1f1b"};
-  const std::vector<std::string> often = {"checkpoint.every=2", "checkpoint.keep=1", "run.steps=6"};
-  const int stride = std::getenv("TRIREME_LONG") ? 1 : 31;
-  int crashes = 0;
-  for (int n = 1;; n += stride) {
-    SCOPED_TRACE(fmt::format("operation {}", n));
-    const Job run_of(folder_, fmt::format("crash-{}", n), layout, often);
-    const Result crashed = run(run_of.command({"env", fmt::format("TRIREME_KILL_AT_FILE_OPERATION={}", n)}));
-    if (crashed.status == 0) break;  // fewer operations than that
-    ++crashes;
-    const Result result = run_of.finish();
-    ASSERT_EQ(result.status, 0) << result.err;
-    EXPECT_EQ(column(run_of.metrics(), 0), (std::vector<std::string>{"1", "2", "3", "4", "5", "6"}));
-    const Result verified = run({program().string(), "checkpoint", "verify", run_of.directory()});
-    EXPECT_EQ(verified.status, 0) << verified.out << verified.err;
-    for (const auto& entry : fs::directory_iterator(run_of.directory() + "/checkpoints"))
-      EXPECT_FALSE(entry.path().extension() == ".partial" || entry.path().extension() == ".deleting") << entry.path();
-    fs::remove_all(run_of.directory());
+/// Runs with one fault each, at the changes of the disk 1, 1 + stride, ... of every rank, until a run has fewer of them; after
+/// each the run goes on and is whole. Returns how many faults were met.
+class FaultsOfADisk : public Resume {
+ protected:
+  int meet(const std::string& calls, const std::vector<int>& statuses) {
+    const int stride = std::getenv("TRIREME_LONG") ? 1 : short_stride;
+    for (int n = 1, met = 0;; n += stride, ++met) {
+      SCOPED_TRACE(fmt::format("{} at change {}", calls, n));
+      const Job job(folder_, fmt::format("fault-{}", n), {1, 2, 1, "1f1b"},
+                    {"checkpoint.every=2", "checkpoint.keep=1", "run.steps=6", "model.layers=2"});
+      const std::string told = folder_ / "told";
+      const Result faulty = run(with_faults(job.command(), {.calls = calls, .under = job.directory(), .at = n, .told = told}));
+      if (!fs::exists(told)) return met;
+      fs::remove(told);
+      EXPECT_TRUE(std::count(statuses.begin(), statuses.end(), faulty.status)) << faulty.status << faulty.out << faulty.err;
+      expect_goes_on(job);
+      if (HasFailure()) return met;
+    }
   }
-  EXPECT_GT(crashes * stride, 300) << "operations of 3 saves";
-}
+
+ private:
+  static constexpr int short_stride = 199;
+
+  static void expect_goes_on(const Job& job) {
+    const Result result = job.finish();
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(column(job.metrics(), 0), (std::vector<std::string>{"1", "2", "3", "4", "5", "6"}));
+    const Result verified = run({program().string(), "checkpoint", "verify", job.directory()});
+    EXPECT_EQ(verified.status, 0) << verified.out << verified.err;
+    for (const auto& entry : fs::recursive_directory_iterator(job.directory()))
+      EXPECT_FALSE(entry.path().extension() == ".partial" || entry.path().extension() == ".deleting") << entry.path();
+    fs::remove_all(job.directory());
+  }
+};
+
+/// On all ranks at once.
+TEST_F(FaultsOfADisk, ACrashAtAnyChangeOfTheDiskIsSurvived) { EXPECT_GT(meet(killed, {128 + SIGKILL, 9}), 2); }
+
+/// The run says so and goes on or ends; never for want of a file that it can do without.
+TEST_F(FaultsOfADisk, AFailureOfAnyChangeOfTheDiskIsSurvived) { EXPECT_GT(meet(fails_with("change", ENOSPC), {0, 1, 2}), 2); }
 
 }  // namespace
 }  // namespace trireme::test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "validation/unit/support/process.h"
+#include "validation/unit/support/file_faults.h"
 #include "validation/unit/support/small_checkpoint.h"
 
 namespace trireme::test {
@@ -15,11 +15,22 @@ using Names = std::vector<std::string>;
 const config::Model model = small_model(0, 200);  // embeddings and the last norm: few operations to be killed at
 const Cut cut{2, 1, 1};
 
-/// Runs `work` in a child that dies at its n-th file operation. Whether it got to the end.
-bool survives(int n, const std::function<void()>& work) {
+/// This program starts once more, with the library that its children die by.
+[[gnu::constructor]] void start_with_faults(int, char** argv, char**) {
+  if (std::getenv("FILE_FAULT_AT")) return;
+  setenv("FILE_FAULT_AT", "0", 1);
+  setenv("LD_PRELOAD", fault_library().c_str(), 1);
+  setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1);
+  execv("/proc/self/exe", argv);
+}
+
+/// Runs `work` in a child that dies at its n-th change of the disk below `folder`. Whether it got to the end.
+bool survives(int n, const std::string& folder, const std::function<void()>& work) {
   const pid_t child = fork();
   if (child == 0) {
-    setenv("TRIREME_KILL_AT_FILE_OPERATION", std::to_string(n).c_str(), 1);
+    setenv("FILE_FAULT", killed, 1);
+    setenv("FILE_FAULT_UNDER", folder.c_str(), 1);
+    setenv("FILE_FAULT_AT", std::to_string(n).c_str(), 1);
     work();
     _exit(0);
   }
@@ -53,7 +64,7 @@ int kill_everywhere(const std::string& prepared, const std::string& folder, cons
     SCOPED_TRACE(fmt::format("killed at operation {}", n));
     fs::remove_all(folder);
     if (fs::exists(prepared)) fs::copy(prepared, folder, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
-    const bool finished = survives(n, work);
+    const bool finished = survives(n, folder, work);
     check();
     if (finished || testing::Test::HasFailure()) return n - 1;
   }

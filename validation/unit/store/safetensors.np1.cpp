@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "validation/unit/support/expect_error.h"
+#include "validation/unit/support/file_size_limit.h"
 
 namespace trireme::store {
 using test::expect_error;
@@ -70,7 +71,7 @@ TEST_F(Safetensors, WritesTheBytesOfTheFormat) {
       R"("none":{"dtype":"F32","shape":[0,4],"data_offsets":[8,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})";
   while (header.size() % 8 != 0) header += ' ';
   EXPECT_EQ(contents(path("out")), with_length(header) + std::string(three_floats, 12));
-  EXPECT_FALSE(std::filesystem::exists(path("out.partial")));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
 TEST_F(Safetensors, LeavesNothingWithoutFinish) {
@@ -79,10 +80,10 @@ TEST_F(Safetensors, LeavesNothingWithoutFinish) {
     SafetensorsWriter writer(path("out"), {{"w", {2}}});
     const float value = 1;
     writer.write("w", &value, 1);
-    EXPECT_TRUE(std::filesystem::exists(path("out.partial")));
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 2);
     expect_error(base::Exit::failure, {"out", "w", "lacks 1"}, [&] { writer.finish(); });
   }
-  EXPECT_FALSE(std::filesystem::exists(path("out.partial")));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
   EXPECT_EQ(contents(path("out")), "older");
 }
 
@@ -97,13 +98,27 @@ TEST_F(Safetensors, RefusesTensorsOutOfTurn) {
 }
 
 TEST_F(Safetensors, AFullDiskIsAnErrorThatNamesTheFile) {
-  std::filesystem::create_symlink("/dev/full", path("out.partial"));
-  expect_error(base::Exit::failure, {path("out.partial"), "No space left"}, [&] {
-    SafetensorsWriter writer(path("out"), {{"w", {1}}});
-  });
-  EXPECT_FALSE(std::filesystem::is_symlink(path("out.partial")));
-  EXPECT_FALSE(std::filesystem::exists(path("out")));
+  {
+    const test::FileSizeLimit full(1);
+    expect_error(base::Exit::failure, {path("out"), "File too large"}, [&] {
+      SafetensorsWriter writer(path("out"), {{"w", {1}}});
+    });
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
   expect_error(base::Exit::failure, {"absent/out"}, [&] { SafetensorsWriter(path("absent/out"), {}); });
+}
+
+/// Oracle: the bytes of one writer.
+TEST_F(Safetensors, OfTwoWritersAtOnceTheLastToEndStands) {
+  SafetensorsWriter first(path("out"), {{"w", {2}}}), second(path("out"), {{"w", {2}}});
+  const float ones[] = {1, 1}, twos[] = {2, 2};
+  first.write("w", ones, 1), second.write("w", twos, 2), first.write("w", ones + 1, 1);
+  second.finish();
+  const std::string alone = contents(path("out"));
+  EXPECT_EQ(alone.substr(alone.size() - 8), std::string(reinterpret_cast<const char*>(twos), 8));
+  first.finish();
+  const std::string last = contents(path("out"));
+  EXPECT_EQ(last, alone.substr(0, alone.size() - 8) + std::string(reinterpret_cast<const char*>(ones), 8));
 }
 
 TEST_F(Safetensors, ReadsNamesShapesAndParts) {

@@ -117,7 +117,9 @@ inline std::string write_checkpoint(const std::string& folder, const config::Mod
         const auto parts = owned_parts(model, cut, p, t, d, static_cast<std::uint64_t>(step), memory);
         manifest.files.push_back(store::write_shard(partial, {run_id, step, p, t, d}, parts));
       }
-  return store::publish(partial, manifest);
+  const std::string published = store::publish(partial, manifest);
+  store::point_latest(published);
+  return published;
 }
 
 /// The faults of all files, in one list.

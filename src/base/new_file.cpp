@@ -1,0 +1,126 @@
+#include "base/new_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <random>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+namespace trireme::base {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view ending = ".xxxxxx.partial";
+constexpr int attempts = 100;
+
+/// Calls make(name) with names that nobody is likely to have until it returns another thing than EEXIST; returns that name.
+template <class Make>
+std::string make_unique(const std::string& path, Exit refused, Make make) {
+  std::random_device random;
+  for (int k = 0; k < attempts; ++k) {
+    const std::string name = fmt::format("{}.{:06x}.partial", path, random() & 0xffffff);
+    const int error = make(name);
+    if (error == 0) return name;
+    if (error != EEXIST) throw Error(refused, fmt::format("{}: cannot be made: {}", path, system_words(error)));
+  }
+  throw Error(refused, fmt::format("{}: cannot be made: {}", path, system_words(EEXIST)));
+}
+
+bool is_special(const std::string& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+}
+
+}  // namespace
+
+NewFile::NewFile(std::string path, Exit refused) : path_(std::move(path)) {
+  if (is_special(path_)) throw Error(refused, fmt::format("{}: a device or the like, which is not replaced", path_));
+  partial_ = make_unique(path_, refused, [&](const std::string& name) {
+    file_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return file_ < 0 ? errno : 0;
+  });
+}
+
+NewFile::~NewFile() {
+  if (file_ >= 0) ::close(file_);
+  if (!partial_.empty()) ::unlink(partial_.c_str());
+}
+
+void NewFile::write(const void* bytes, std::size_t count) {
+  const char* from = static_cast<const char*>(bytes);
+  while (count > 0) {
+    const ssize_t written = ::write(file_, from, count);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("{}: cannot write: {}", path_, system_words(errno));
+    from += written;
+    count -= static_cast<std::size_t>(written);
+  }
+}
+
+/// Some file systems report a failed write only when the file is closed.
+void NewFile::complete() {
+  if (::fsync(file_) != 0 || ::close(std::exchange(file_, -1)) != 0) fail("{}: cannot write: {}", path_, system_words(errno));
+}
+
+void NewFile::publish() {
+  complete();
+  if (std::rename(partial_.c_str(), path_.c_str()) != 0) fail("{}: cannot replace: {}", path_, system_words(errno));
+  partial_.clear();
+  sync_folder(fs::path(path_).parent_path().string());
+}
+
+void NewFile::publish_first() {
+  complete();
+  if (!rename_first(partial_, path_)) {
+    if (errno == EEXIST) refuse("{}: another program made this file meanwhile; it was left as it is", path_);
+    fail("{}: cannot be given its name: {}", path_, system_words(errno));
+  }
+  partial_.clear();
+  sync_folder(fs::path(path_).parent_path().string());
+}
+
+std::string make_partial_folder(const std::string& path) {
+  std::error_code error;
+  const fs::path parent = fs::path(path).parent_path();
+  if (!parent.empty()) fs::create_directories(parent, error);
+  if (error) refuse("{}: cannot make this folder: {}", parent.string(), error.message());
+  return make_unique(path, Exit::bad_input, [](const std::string& name) { return ::mkdir(name.c_str(), 0777) != 0 ? errno : 0; });
+}
+
+bool rename_first(const std::string& from, const std::string& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (!is_unsupported(errno)) return false;
+  if (fs::is_directory(from)) return std::rename(from.c_str(), to.c_str()) == 0;  // replaces an empty folder at most
+  if (::link(from.c_str(), to.c_str()) != 0) return false;
+  ::unlink(from.c_str());
+  return true;
+}
+
+std::string final_name(const std::string& name) {
+  if (name.size() <= ending.size() || !name.ends_with(".partial")) return name;
+  const std::string digits = name.substr(name.size() - ending.size(), 7);
+  const bool ours = digits[0] == '.' && digits.find_first_not_of("0123456789abcdef", 1) == std::string::npos;
+  return ours ? name.substr(0, name.size() - ending.size()) : name;
+}
+
+void remove_partial_files(const std::string& folder, const std::vector<std::string>& names) {
+  std::error_code ignored;
+  std::vector<fs::path> left;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string(), own = final_name(name);
+    if (own != name && std::find(names.begin(), names.end(), own) != names.end() && entry.is_regular_file(ignored))
+      left.push_back(entry.path());
+  }
+  for (const fs::path& path : left) ::unlink(path.c_str());
+}
+
+}  // namespace trireme::base
