@@ -13,7 +13,7 @@ double measure_peak_flops(kernels::Kernels& kernels, kernels::Device& device);
 /// Bytes of the node's memory that new allocations could get (MemAvailable); 0 where the system does not say.
 double available_memory();
 
-/// Resident memory of this process that no file backs, bytes: what it allocated and touched, mapped token files apart.
+/// Resident memory of this process that no file backs, bytes: what it allocated and touched, mapped files apart.
 std::int64_t private_memory();
 
 /// Gives back to the system what this process freed and its allocator kept: after a save or a trace, which take memory for a

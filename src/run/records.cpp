@@ -94,16 +94,18 @@ KeptRows kept_rows(const std::string& text, std::int64_t step, std::int64_t batc
   return kept;
 }
 
-MetricsFile::MetricsFile(const std::string& path, const std::string& rows)
-    : file_((base::write_file_atomically(path, metrics_header + rows), path)) {}
+MetricsFile::MetricsFile(const std::string& path, const std::string& rows) {
+  base::write_file_atomically(path, metrics_header + rows);
+  file_.emplace(path);
+}
 
 void MetricsFile::append(const StepRecord& r) {
   using base::real_text;
-  file_.append(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.step, r.samples, r.tokens,
-                           real_text(r.result.loss), r.validation_loss ? real_text(*r.validation_loss) : "",
-                           real_text(r.result.gradient_norm), real_text(r.result.learning_rate), real_text(r.loss_scale),
-                           real_text(r.seconds), real_text(r.tokens_per_second), real_text(r.model_tflops),
-                           real_text(r.hardware_tflops), r.peak_memory_bytes, r.skipped, r.threads));
+  file_->append(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.step, r.samples, r.tokens,
+                            real_text(r.result.loss), r.validation_loss ? real_text(*r.validation_loss) : "",
+                            real_text(r.result.gradient_norm), real_text(r.result.learning_rate), real_text(r.loss_scale),
+                            real_text(r.seconds), real_text(r.tokens_per_second), real_text(r.model_tflops),
+                            real_text(r.hardware_tflops), r.peak_memory_bytes, r.skipped, r.threads));
 }
 
 StepTimes step_times(std::vector<double> seconds) {

@@ -43,10 +43,10 @@ class MetricsFile {
   MetricsFile(const std::string& path, const std::string& rows);
   void append(const StepRecord& record);
   /// Why the last rows are not in the file; empty when they are.
-  const std::string& fault() const { return file_.fault(); }
+  const std::string& fault() const { return file_->fault(); }
 
  private:
-  AppendedFile file_;
+  std::optional<AppendedFile> file_;
 };
 
 /// What every rank knows of itself at the end, as columns of equal meaning on all ranks.

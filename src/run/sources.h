@@ -19,7 +19,7 @@ struct Entropy {
 struct OpenedSources {
   train::Sources sources;
   std::optional<Entropy> entropy;  // on rank 0
-  std::string yardstick;           // a line on the least loss to expect, for the start block; on rank 0
+  std::string yardstick;           // a line on the data and its entropy, for the start block; on rank 0
 };
 
 /// The token file that `key` names. Refuses one with fewer than `batch` samples.
