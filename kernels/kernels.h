@@ -51,7 +51,9 @@ struct VocabularyRange {
 };
 
 struct AdamW {
-  float learning_rate, beta1, beta2, epsilon, weight_decay;
+  float learning_rate;
+  double beta1, beta2;  // 1 - beta is formed in double: near 1 the difference of two fp32 is far off, or 0
+  float epsilon, weight_decay;
   float correction1, correction2;  // 1 - beta1^k, 1 - beta2^k at step k >= 1
   View record;                     // StepOutcome::scale and skipped, formed by clip
 };

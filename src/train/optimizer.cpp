@@ -28,8 +28,8 @@ Optimizer::Optimizer(const config::Optimizer& settings, const spec::LocalTable& 
 void Optimizer::update(std::int64_t step, kernels::View record, kernels::View weights, kernels::View gradients) {
   const double k = static_cast<double>(step + 1);
   kernels::AdamW adamw{.learning_rate = static_cast<float>(learning_rate(settings_, step)),
-                       .beta1 = static_cast<float>(settings_.beta1),
-                       .beta2 = static_cast<float>(settings_.beta2),
+                       .beta1 = settings_.beta1,
+                       .beta2 = settings_.beta2,
                        .epsilon = static_cast<float>(settings_.epsilon),
                        .weight_decay = static_cast<float>(settings_.weight_decay),
                        .correction1 = static_cast<float>(1 - std::pow(settings_.beta1, k)),

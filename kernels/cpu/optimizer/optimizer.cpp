@@ -16,14 +16,15 @@ namespace {
 TRIREME_RANGE_FUNCTION
 void adamw_range(std::int64_t n, AdamW step, float gradient_scale, float* weight, const float* gradient, float* first,
                  float* second) {
-  const float rest1 = 1.0f - step.beta1, rest2 = 1.0f - step.beta2;
+  const auto beta1 = static_cast<float>(step.beta1), beta2 = static_cast<float>(step.beta2);
+  const auto rest1 = static_cast<float>(1 - step.beta1), rest2 = static_cast<float>(1 - step.beta2);
   const float inverse1 = 1.0f / step.correction1, inverse2 = 1.0f / step.correction2;
   const float decay = step.learning_rate * step.weight_decay;
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
     const float g = gradient_scale * gradient[i];
-    const float m = step.beta1 * first[i] + rest1 * g;
-    const float v = step.beta2 * second[i] + rest2 * (g * g);
+    const float m = beta1 * first[i] + rest1 * g;
+    const float v = beta2 * second[i] + rest2 * (g * g);
     first[i] = m;
     second[i] = v;
     const float update = m * inverse1 / (std::sqrt(v * inverse2) + step.epsilon);

@@ -26,14 +26,16 @@ __global__ void __launch_bounds__(flat_threads)
   Quad<float> w = fetch_quad<aligned>(weight, at, n), m = fetch_quad<aligned>(first_moment, at, n);
   Quad<float> v = fetch_quad<aligned>(second_moment, at, n);
   const Quad<float> g = fetch_quad<aligned>(gradient, at, n);
+  const auto beta1 = static_cast<float>(step.beta1), beta2 = static_cast<float>(step.beta2);
+  const auto rest1 = static_cast<float>(1 - step.beta1), rest2 = static_cast<float>(1 - step.beta2);
   const float inverse1 = 1.0f / step.correction1, inverse2 = 1.0f / step.correction2;
   const float decay = step.learning_rate * step.weight_decay;
   Quad<T> rounded;
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
     const float d = scale * g.element[j];
-    m.element[j] = step.beta1 * m.element[j] + (1.0f - step.beta1) * d;
-    v.element[j] = step.beta2 * v.element[j] + (1.0f - step.beta2) * (d * d);
+    m.element[j] = beta1 * m.element[j] + rest1 * d;
+    v.element[j] = beta2 * v.element[j] + rest2 * (d * d);
     const float root = sqrtf(v.element[j] * inverse2) + step.epsilon;
     w.element[j] -= step.learning_rate * (m.element[j] * inverse1 / root) + decay * w.element[j];
     rounded.element[j] = from_float<T>(w.element[j]);

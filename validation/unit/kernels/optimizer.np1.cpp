@@ -56,6 +56,19 @@ TEST_P(Optimizer, AdamW) {
   }
 }
 
+/// Oracle: from moments of 0 they become (1 - beta) g and (1 - beta) g^2, with 1 - beta as it was written.
+TEST_P(Optimizer, AdamWWithDecaysNearOne) {
+  for (const double rest : {1e-3, 1e-5, 1e-7, 3e-8}) {
+    Buffer w({1, 1}), g({4, -0.5}), m(2, 0), v(2, 0);
+    auto record = record_of(1);
+    const auto correction = static_cast<float>(rest);
+    kernels->adamw({0.1f, 1 - rest, 1 - rest, 1e-8f, 0, correction, correction, view(record)}, w, g, m, v, {});
+    expect_close(m, {rest * 4, rest * -0.5}, 4 * fp32_epsilon, "first moment");
+    expect_close(v, {rest * 16, rest * 0.25}, 4 * fp32_epsilon, "second moment");
+    expect_close(w, {0.9, 1.1}, 4 * fp32_epsilon, "weight: the first step has the size of the learning rate");
+  }
+}
+
 /// bf16 keeps the upper half of an fp32's bits
 float widened(std::uint16_t bf16) {
   const std::uint32_t bits = std::uint32_t{bf16} << 16;
