@@ -1,10 +1,10 @@
 # Every entry point of the project. Sites without apt: say where things are, e.g.
 #   make MPICXX=mpicxx HDF5_HOME=/opt/hdf5 BLAS_LIBS="-L/opt/openblas/lib -lopenblas" ARCH=znver4
 ARCH       ?=            # -march of the host code; empty: portable, kernels choose their instructions when they start
-MPICXX     ?= $(firstword $(shell command -v mpicxx.mpich mpicxx) mpicxx)
-MPIEXEC    ?= $(firstword $(shell command -v mpiexec.mpich mpiexec) mpiexec)
+MPICXX     ?= $(firstword $(shell command -v mpicxx.mpich mpicxx) mpicxx) # the C++ compiler of the MPI library
+MPIEXEC    ?= $(firstword $(shell command -v mpiexec.mpich mpiexec) mpiexec) # its launcher, for run, test, validate and bench
 HDF5_HOME  ?=            # empty: pkg-config hdf5-mpich, then hdf5
-BLAS_LIBS  ?= -lopenblas
+BLAS_LIBS  ?= -lopenblas # what to link for cblas.h, e.g. "-L/opt/openblas/lib -lopenblas"
 CUDA_HOME  ?= /usr/local/cuda # for cuda-check, gpu and NVTX; the program itself has no device build yet
 NCCL_HOME  ?= /usr        # not used yet
 CUDA_ARCHS ?= 80 90       # compute capabilities of the CUDA kernels; those named *_sm90 are for 90a in any case
@@ -18,6 +18,10 @@ T ?=                     # filter of test programs, e.g. T=kernels, and of cuda-
 JUNIT ?=                 # file: make validate writes its verdicts there as JUnit XML
 
 , := ,
+MPICXX  := $(strip $(MPICXX))
+MPIEXEC := $(strip $(MPIEXEC))
+given    = $(if $(filter command,$(origin $(1))),$(strip $($(1))))# a variable's value where it was written behind make
+variables := $(shell sed -n 's/^\([A-Z_0-9]*\) *?=.*\# .*/\1/p' Makefile)
 variant := $(or $(subst $(,),-,$(subst address,asan,$(subst undefined,ubsan,$(subst thread,tsan,$(strip $(SAN)))))),$(if $(strip $(DEBUG)),debug,release))
 B       := build/$(variant)
 hdf5    := $(firstword $(shell for name in hdf5-mpich hdf5; do pkg-config --exists $$name 2>/dev/null && echo $$name; done))
@@ -67,9 +71,10 @@ jobs     = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(cores))
 
 help:  ## this text
 	@sed -n 's/^\([a-z-]*\):.*##/  make \1 \t/p' Makefile | expand -t 24
-	@sed -n 's/^\([A-Z_0-9]*\) *?=\([^#]*\)# \(.*\)/  \1=\t\3/p' Makefile | expand -t 24
+	@$(foreach v,$(variables),printf '  %-21s %s\n' '$v=$(strip $($v))' "$$(sed -n 's/^$v *?=[^#]*# //p' Makefile)";)
 deps:  ## install what is missing (apt, as root or by sudo), or say what to load
-	@MPICXX="$(MPICXX)" H5FLAGS="$(H5FLAGS)" .ci/deps
+	@MPICXX="$(MPICXX)" H5FLAGS="$(H5FLAGS)" H5LIBS="$(H5LIBS)" HDF5_HOME="$(strip $(HDF5_HOME))" BLAS_LIBS="$(BLAS_LIBS)" \
+	  CUDA_GIVEN="$(call given,CUDA_HOME)" NCCL_GIVEN="$(call given,NCCL_HOME)" .ci/deps
 build: $B/trireme  ## the program, build/release/trireme and the link build/trireme
 run: deps  ## train a small GPT on English text on 4 ranks
 	@$(MAKE) $(jobs) --no-print-directory build
@@ -113,15 +118,19 @@ cuda-check: toolkit  ## compile each CUDA kernel by nvcc; warnings, spills and s
 	$(call some,$(call pick,$(kernels)),CUDA source)
 	@$(MAKE) $(jobs) --no-print-directory $(patsubst %.cu,build/cuda/%/object.o,$(call pick,$(kernels))) $(cuda_host)
 	@NVCC=$(NVCC) validation/gpu/resources.sh build/cuda $(call pick,$(kernels))
-gpu: gpu-build  ## on a machine with a GPU: the tests of the CUDA kernels and of their instructions on it; T=gemm: these only
+gpu: driver  ## on a machine with a GPU: the tests of the CUDA kernels and of their instructions on it; T=gemm: these only
+	@$(MAKE) --no-print-directory gpu-build
 	@$(firstword $(on_gpu)) --gtest_list_tests >/dev/null
 	@validation/unit/run.sh $(on_gpu)
-gpu-bench: gpu-build  ## on a machine with a GPU: rates of each kernel and of matrix products, in bf16 and fp32
+gpu-bench: driver  ## on a machine with a GPU: rates of each kernel and of matrix products, in bf16 and fp32
+	@$(MAKE) --no-print-directory gpu-build
 	build/gpu/kernels width=2 hidden=2048 heads=16 sequence=2048 batch=4 vocabulary=51200
 	build/gpu/kernels width=4 hidden=2048 heads=16 sequence=2048 batch=1 vocabulary=51200
 gpu-build: deps toolkit  ## what these two run, build/gpu/*, where there is no GPU
 	$(call some,$(on_gpu),test program of CUDA kernels)
 	@$(MAKE) $(jobs) --no-print-directory $(on_gpu) build/gpu/kernels
+driver:
+	@[ -e /dev/nvidiactl ] || { echo "make: no NVIDIA GPU here: there is no /dev/nvidiactl. make gpu-build compiles without one" >&2; exit 1; }
 toolkit:
 	@[ -x $(NVCC) ] || { echo "make: no $(NVCC): set CUDA_HOME to the CUDA toolkit" >&2; exit 1; }
 fuzz:  ## damaged files of every format, by libFuzzer, FUZZ_SECONDS each; what crashes stays in build/fuzz/found
@@ -243,6 +252,6 @@ $(copies): $B/planted/%: % $$(wildcard $(bugs)/$$*.bugs) $(bugs)/read.awk $(bugs
 	@mkdir -p $(@D)
 	$(Q)awk -v source=$< -v table=$(filter %.bugs,$^) -f $(bugs)/read.awk -f $(bugs)/plant.awk > $@.new && mv $@.new $@
 FORCE:
-.PHONY: help deps build run test test-long test-slurm test-sanitize mutations mutation-check validate bench bench-build cuda-check gpu gpu-bench gpu-build toolkit fuzz lint format clean FORCE
+.PHONY: help deps build run test test-long test-slurm test-sanitize mutations mutation-check validate bench bench-build cuda-check gpu gpu-bench gpu-build driver toolkit fuzz lint format clean FORCE
 .SECONDARY:
 -include $(shell find $B build/cuda build/fuzz -name '*.d' 2>/dev/null)
