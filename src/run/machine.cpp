@@ -50,8 +50,6 @@ std::int64_t kib_of(const char* path, const std::string& word) {
 
 }  // namespace
 
-double available_memory() { return static_cast<double>(kib_of("/proc/meminfo", "MemAvailable:")); }
-
 std::int64_t private_memory() { return kib_of("/proc/self/status", "RssAnon:"); }
 
 void return_free_memory() {

@@ -10,9 +10,6 @@ namespace trireme::run {
 /// FLOP/s of fp32 matrix products of 512 x 512 x 512, over about 100 ms; less than the core's where ranks share cores.
 double measure_peak_flops(kernels::Kernels& kernels, kernels::Device& device);
 
-/// Bytes of the node's memory that new allocations could get (MemAvailable); 0 where the system does not say.
-double available_memory();
-
 /// Resident memory of this process that no file backs, bytes: what it allocated and touched, mapped files apart.
 std::int64_t private_memory();
 

@@ -11,23 +11,13 @@
 #include "kernels/device.h"
 #include "layout/layout.h"
 #include "run/folder.h"
-#include "run/machine.h"
+#include "run/resources.h"
 #include "run/resume.h"
 #include "store/gpt2_config.h"
 #include "store/gpt2_folder.h"
 
 namespace trireme::run {
 namespace {
-
-int checked_threads(const config::Config& config, grid::World& world) {
-  const int share = grid::cores_of_rank(world), cores = static_cast<int>(grid::allowed_cores().size());
-  world.agree([&] {
-    if (config.run.threads > cores)
-      base::refuse("error: run.threads = {}: a rank on {} may use {} cores; nearest: {}", config.run.threads, world.host(), cores,
-                   cores);
-  });
-  return config.run.threads > 0 ? static_cast<int>(config.run.threads) : share;
-}
 
 /// Of a new run: model.initial.
 Origin open_initial(const config::Resolved& resolved, grid::World& world) {
@@ -91,15 +81,15 @@ void check_outputs(const config::Resolved& resolved, grid::World& world) {
   });
 }
 
-void check_memory(const Start& start, grid::World& world, double available) {
+void check_memory(const Start& start, grid::World& world, const Limit& available) {
   world.agree([&] {
     const int stage = coordinates_of(start.layout.shape, world.rank()).pipeline;
     const double needed = static_cast<double>(start.layout.memory[stage].total());
-    if (available > 0 && needed > available)
+    if (needed > available.value)
       base::refuse(
-          "error: a rank of stage {} needs {}; {} has {} for each of its {} ranks. Raise parallel.tensor or "
+          "error: a rank of stage {} needs {}; {} has {} for each of its {} ranks ({}). Raise parallel.tensor or "
           "parallel.pipeline, lower batch.micro, or use more nodes; trireme check shows memory by class and stage",
-          stage, base::bytes_text(needed), world.host(), base::bytes_text(available), world.node_size());
+          stage, base::bytes_text(needed), world.host(), base::bytes_text(available.value), world.node_size(), available.by);
   });
 }
 
@@ -117,11 +107,15 @@ bool shares_cores(const std::vector<grid::Place>& places, int threads) {
 Start check_start(grid::World& world, const config::Resolved& resolved, bool weights_only) {
   const config::Config& config = resolved.config;
   Start start;
-  start.threads = checked_threads(config, world);
+  const Threads threads = choose_threads(config, world);
+  start.threads = threads.count;
+  start.threads_by = threads.by;
   start.layout = layout::make_layout(config, world.size());
-  const double available = available_memory() / world.node_size();
+  const Limit available = memory_of_rank(world);
   check_memory(start, world, available);
-  start.available_bytes = -world.everyone().largest(-available);
+  check_address_space(world, start.layout.memory[coordinates_of(start.layout.shape, world.rank()).pipeline].total(),
+                      start.threads);
+  start.available_bytes = -world.everyone().largest(-available.value);
   start.opened = open_sources(config, world);
   check_outputs(resolved, world);
   open_origin(start, resolved, world, weights_only);

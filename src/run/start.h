@@ -18,8 +18,9 @@ struct Start {
   Origin origin;
   bool resumes = false;              // the origin is a checkpoint of this run
   std::vector<std::string> damaged;  // newer checkpoints of this run that did not verify
-  std::string resumed;  // on rank 0, when the run goes on from a checkpoint of its own: which, and what has changed since
-  int threads = 1;      // of a rank
+  std::string resumed;     // on rank 0, when the run goes on from a checkpoint of its own: which, and what has changed since
+  int threads = 1;         // of a rank
+  std::string threads_by;  // what decided this
   layout::Layout layout;
   std::vector<grid::Place> places;  // of every rank, on rank 0
   bool shares_cores = false;        // more threads than cores on rank 0's node
