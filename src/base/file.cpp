@@ -22,6 +22,14 @@ struct stat status_of(const Descriptor& file, const std::string& path) {
   return status;
 }
 
+/// The system's words; of a relative path that is missing, also where it was looked for.
+std::string reason(const std::string& path, int error) {
+  std::error_code ignored;
+  const auto absolute = std::filesystem::absolute(path, ignored);
+  const bool says_more = error == ENOENT && !ignored && absolute != path;
+  return system_words(error) + (says_more ? fmt::format(" (it was looked for at {})", absolute.string()) : "");
+}
+
 void require_regular_mode(mode_t mode, const std::string& path) {
   if (S_ISREG(mode)) return;
   const char* const what = S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
@@ -46,7 +54,7 @@ std::string system_words(int error) {
 bool is_unsupported(int error) { return error == ENOSYS || error == EOPNOTSUPP || error == EINVAL || error == ENOTTY; }
 
 Descriptor::Descriptor(const std::string& path, int flags, Exit status) : number_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
-  if (number_ < 0) throw Error(status, fmt::format("{}: cannot open: {}", path, system_words(errno)));
+  if (number_ < 0) throw Error(status, fmt::format("{}: cannot open: {}", path, reason(path, errno)));
 }
 
 Descriptor::~Descriptor() {

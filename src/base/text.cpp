@@ -82,4 +82,16 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
+std::optional<std::string> unexpanded(std::string_view path) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+  if (path.starts_with('~')) return std::string(path.substr(0, path.find('/')));
+  for (std::size_t at = path.find('$'); at != std::string_view::npos; at = path.find('$', at + 1)) {
+    const std::string_view rest = path.substr(at + 1);
+    if (rest.starts_with('{')) return std::string(path.substr(at, path.find('}', at) - at + 1));
+    if (const auto end = std::min(rest.find_first_not_of(letters), rest.size()); end > 0)
+      return std::string(path.substr(at, end + 1));
+  }
+  return std::nullopt;
+}
+
 }  // namespace trireme::base

@@ -1,6 +1,7 @@
 // Words in messages: how far apart two are, which are nearest, how to list them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,5 +33,8 @@ std::string clipped(std::string_view text, std::size_t bytes = 200);
 
 /// The pieces between the separators, trimmed. An empty text has none.
 std::vector<std::string> split(std::string_view text, char separator);
+
+/// What of a path a shell would replace and this program does not: "~" at its start, or "$NAME" anywhere. Nothing: it is a path.
+std::optional<std::string> unexpanded(std::string_view path);
 
 }  // namespace trireme::base

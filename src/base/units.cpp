@@ -112,7 +112,7 @@ std::int64_t parse_count(std::string_view text) {
     if (exponent.empty() || exponent.size() > 3) refuse("'{}' is not a number that fits into 64 bits", text);
     shift += (down ? -1 : 1) * std::stoi(exponent);
   }
-  if (!whole_part || !rest.empty()) refuse("'{}' is not a whole number", text);
+  if (!whole_part || !rest.empty()) refuse("'{}' is not a whole number; write digits, such as 20, 1_000_000 or 1e6", text);
   const std::string whole = (negative ? "-" : "") + shifted(digits, shift, text);
   std::int64_t value = 0;
   if (std::from_chars(whole.data(), whole.data() + whole.size(), value).ec != std::errc()) {

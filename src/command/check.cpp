@@ -44,7 +44,7 @@ view::Tokens look_for_tokens(const config::Config& config) {
   if (config.data.synthetic) return {};
   if (!std::filesystem::exists(config.data.tokens + ".idx"))
     return {{}, fmt::format("data.tokens = \"{0}\": no {0}.idx here, so the number of epochs is not known", config.data.tokens)};
-  return {run::open_tokens("data.tokens", config.data.tokens, config, config.batch.global)->samples(), ""};
+  return {run::open_tokens(run::training_keys, config)->samples(), ""};
 }
 
 view::Forecast gather(const config::Resolved& resolved, int ranks) {

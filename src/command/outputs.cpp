@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace trireme::command {
 namespace {
@@ -19,6 +20,8 @@ bool same_file(const std::string& a, const std::string& b) {
 }
 
 void check_place(const std::string& output) {
+  if (const auto expansion = base::unexpanded(output))
+    base::refuse("{}: {} is not expanded here; write the path in full", output, *expansion);
   std::error_code ignored;
   if (fs::is_directory(output, ignored)) base::refuse("{}: cannot be written: {}", output, std::strerror(EISDIR));
   const fs::path folder = fs::path(output).parent_path() / ".";

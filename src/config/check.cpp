@@ -98,8 +98,10 @@ class Check {
     const Count t = config_.parallel.tensor, p = config_.parallel.pipeline;
     if (splits_ranks(t, p)) return batch(ranks_ / (t * p));
     report({"parallel.pipeline", "parallel.tensor"},
-           fmt::format("{} ranks cannot be split into groups of {} x {} = {}{}{}", ranks_, show("parallel.tensor"),
-                       show("parallel.pipeline"), t * p, nearest_multiples("number of ranks", ranks_, t * p),
+           fmt::format("{} rank{} cannot be split into groups of {} x {} = {}{}{}{}", ranks_, ranks_ == 1 ? "" : "s",
+                       show("parallel.tensor"), show("parallel.pipeline"), t * p,
+                       ranks_ == 1 ? "; 1 rank is what a start without mpiexec or srun gives: is it missing?" : "",
+                       nearest_multiples("number of ranks", ranks_, t * p),
                        nearest("parallel.pipeline", p, ranks_, [=, this](Count n) { return splits_ranks(t, n); })));
   }
 

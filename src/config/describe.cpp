@@ -37,7 +37,7 @@ struct Kind {
   std::string operator()(const std::uint64_t*) const { return whole(); }
   std::string operator()(const double*) const { return key.duration ? "a time such as \"4h\", or seconds" : "a number"; }
   std::string operator()(const bool*) const { return "true or false"; }
-  std::string operator()(const std::string*) const { return key.words.empty() ? "text" : ""; }
+  std::string operator()(const std::string*) const { return !key.words.empty() ? "" : key.path ? "a path" : "text"; }
   std::string operator()(const std::vector<std::int64_t>*) const { return "a list of whole numbers"; }
 };
 

@@ -30,6 +30,7 @@ constexpr Range dimension = {1, largest_dimension};
 constexpr Range positive = {1, largest};
 constexpr Range natural = {0, largest};
 constexpr Range not_negative = {0};
+constexpr Range a_time = {0, 36525 * 86400.0};  // a hundred years, in seconds
 constexpr Range above_zero = {.low = 0, .without_low = true};
 constexpr Range below_one = {.low = 0, .high = 1, .without_high = true};
 
@@ -44,10 +45,12 @@ void model_keys(std::vector<Key>& keys) {
   key("vocabulary", &Model::vocabulary,
       "The number of different tokens (V). It need not be divisible by t: it is padded in memory only.",
       {.range = dimension, .required = true, .fixed = true});
-  key("dropout", &Model::dropout, "The probability with which dropout sets an activation to 0.", {.range = below_one});
+  key("dropout", &Model::dropout, "The probability with which dropout sets an activation to 0.",
+      {.range = below_one, .fp32 = true, .smallest = 0x1p-32});
   key("initial", &Model::initial,
       "The weights to start from: a .safetensors file, its .index.json, the folder of either, or that of a checkpoint. Empty: "
-      "random weights.");
+      "random weights.",
+      {.path = true});
 }
 
 void parallel_keys(std::vector<Key>& keys) {
@@ -101,15 +104,15 @@ void precision_keys(std::vector<Key>& keys) {
   key("compute", &Precision::compute, "The number type of activations and matrix products.",
       {.words = {"fp32", "bf16", "fp16"}, .built = {"fp32"}, .feature = "mixed precision"});
   key("loss_scale", &Precision::loss_scale, "The factor on the loss in fp16. 0: it is found while training.",
-      {.range = not_negative, .built = {"0"}, .feature = scaling});
+      {.range = not_negative, .fp32 = true, .built = {"0"}, .feature = scaling});
   key("initial_scale", &Precision::initial_scale, "The first factor on the loss, where it is found while training.",
-      {.range = above_zero, .built = {"65536"}, .feature = scaling});
+      {.range = above_zero, .fp32 = true, .built = {"65536"}, .feature = scaling});
   key("growth_interval", &Precision::growth_interval, "The number of finite steps after which the factor on the loss doubles.",
       {.unit = "steps", .range = positive, .built = {"1000"}, .feature = scaling});
   key("hysteresis", &Precision::hysteresis, "The number of overflows after which the factor on the loss halves.",
       {.unit = "steps", .range = positive, .built = {"2"}, .feature = scaling});
   key("minimum_scale", &Precision::minimum_scale, "The smallest factor on the loss.",
-      {.range = above_zero, .built = {"1"}, .feature = scaling});
+      {.range = above_zero, .fp32 = true, .built = {"1"}, .feature = scaling});
   key("maximum_skips", &Precision::maximum_skips, "The number of skipped steps in a row after which the run stops.",
       {.unit = "steps", .range = positive, .built = {"20"}, .feature = scaling});
 }
@@ -117,8 +120,9 @@ void precision_keys(std::vector<Key>& keys) {
 void optimizer_keys(std::vector<Key>& keys) {
   const auto key = in_section(keys, "optimizer", &Config::optimizer);
   key("learning_rate", &Optimizer::learning_rate, "The highest learning rate, which the warm-up leads to.",
-      {.range = not_negative, .required = true});
-  key("min_learning_rate", &Optimizer::min_learning_rate, "The learning rate from decay_steps on.", {.range = not_negative});
+      {.range = not_negative, .fp32 = true, .required = true});
+  key("min_learning_rate", &Optimizer::min_learning_rate, "The learning rate from decay_steps on.",
+      {.range = not_negative, .fp32 = true});
   key("warmup_steps", &Optimizer::warmup_steps,
       "The number of steps in which the learning rate rises to its highest value, linearly (W).",
       {.unit = "steps", .range = natural});
@@ -126,20 +130,21 @@ void optimizer_keys(std::vector<Key>& keys) {
       "The step at which the cosine decay of the learning rate ends (D). 0: the rate stays constant after the warm-up.",
       {.unit = "steps", .range = natural});
   key("weight_decay", &Optimizer::weight_decay, "The decay of matrices and embeddings, which is decoupled from the gradient.",
-      {.range = not_negative});
-  key("beta1", &Optimizer::beta1, "The decay of the first moment in a step.", {.range = below_one});
-  key("beta2", &Optimizer::beta2, "The decay of the second moment in a step.", {.range = below_one});
-  key("epsilon", &Optimizer::epsilon, "The number that is added to the root of the second moment.", {.range = above_zero});
+      {.range = not_negative, .fp32 = true});
+  key("beta1", &Optimizer::beta1, "The decay of the first moment in a step.", {.range = below_one, .fp32 = true});
+  key("beta2", &Optimizer::beta2, "The decay of the second moment in a step.", {.range = below_one, .fp32 = true});
+  key("epsilon", &Optimizer::epsilon, "The number that is added to the root of the second moment.",
+      {.range = above_zero, .fp32 = true});
   key("clip", &Optimizer::clip, "The largest norm of the whole gradient: a longer one is scaled down to it. 0: no clipping.",
-      {.range = not_negative});
+      {.range = not_negative, .fp32 = true});
 }
 
 void data_keys(std::vector<Key>& keys) {
   const auto key = in_section(keys, "data", &Config::data);
   key("tokens", &Data::tokens, "The training tokens: the path of the two files without .bin and .idx.",
-      {.without = {".bin", ".idx"}});
+      {.path = true, .without = {".bin", ".idx"}});
   key("validation", &Data::validation, "The held-out tokens: the path of the two files without .bin and .idx.",
-      {.without = {".bin", ".idx"}});
+      {.path = true, .without = {".bin", ".idx"}});
   key("shuffle", &Data::shuffle, "Whether the samples of an epoch are visited in random order.", {.fixed = true});
   key("order", &Data::order, "How the order of the samples is made.",
       {.words = {"philox", "megatron"}, .built = {"philox"}, .feature = "this order", .fixed = true});
@@ -149,7 +154,7 @@ void data_keys(std::vector<Key>& keys) {
 
 void run_keys(std::vector<Key>& keys) {
   const auto key = in_section(keys, "run", &Config::run);
-  key("directory", &Run::directory, "The folder of the results. Empty: runs/ and the name of the input file.");
+  key("directory", &Run::directory, "The folder of the results. Empty: runs/ and the name of the input file.", {.path = true});
   key("steps", &Run::steps, "The number of optimizer steps in all.", {.unit = "steps", .range = positive, .required = true});
   key("seed", &Run::seed, "The seed of random weights, dropout and the order of the samples.",
       {.range = not_negative, .fixed = true});
@@ -158,10 +163,12 @@ void run_keys(std::vector<Key>& keys) {
   key("communicator", &Run::communicator, "How the ranks exchange data.",
       {.words = {"auto", "mpi", "nccl", "staged"}, .built = {"auto", "mpi"}, .feature = "this communicator"});
   key("threads", &Run::threads,
-      "The number of threads of each rank, at most the cores that it may use. 0: the rank's share of the cores.",
+      "The number of threads of each rank, at most the cores that it may use. 0: OMP_NUM_THREADS, or the rank's share of the "
+      "cores.",
       {.unit = "threads", .range = {0, 4096}});
-  key("time_limit", &Run::time_limit, "Save and end within this time. It takes what squeue -o %L prints, too. 0: no limit.",
-      {.unit = "seconds", .range = not_negative, .duration = true});
+  key("time_limit", &Run::time_limit,
+      "Save and end within this time. As squeue prints them, \"1:30:00\" is in hours and \"1:30\" in minutes. 0: no limit.",
+      {.unit = "seconds", .range = a_time, .duration = true});
   key("log_every", &Run::log_every, "The number of steps from one line of the log to the next.",
       {.unit = "steps", .range = positive});
   key("evaluate_every", &Run::evaluate_every, "The number of steps from one evaluation on held-out samples to the next. 0: none.",
@@ -171,10 +178,10 @@ void run_keys(std::vector<Key>& keys) {
   key("watchdog", &Run::watchdog,
       "End the run when a rank has been silent for this time. Up to the end of the first step, the time is three times as long. "
       "0: off.",
-      {.unit = "seconds", .range = not_negative, .duration = true});
+      {.unit = "seconds", .range = a_time, .duration = true});
   key("final_weights", &Run::final_weights,
       "A .safetensors file to write at the end. One called model.safetensors gets its config.json. Empty: none.",
-      {.suffix = ".safetensors"});
+      {.path = true, .suffix = ".safetensors"});
   key("check_copies_every", &Run::check_copies_every,
       "The number of steps from one comparison of copied parameters to the next. 0: none.", {.unit = "steps", .range = natural});
   key("reproducible", &Run::reproducible, "Whether every run of the same layout gives the same bits. On the CPU it always does.");

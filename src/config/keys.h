@@ -27,11 +27,14 @@ struct Range {
 struct Rules {
   std::string unit = "";
   Range range = {};
-  std::vector<std::string> words = {};    // all legal values of a string; empty: any
-  bool or_number = false;                 // a string that may also be a whole number within `range`
-  std::string suffix = "";                // what a string must end with, unless empty
-  std::vector<std::string> without = {};  // what a string must not end with
-  bool duration = false;                  // seconds, written in any form of base::parse_duration
+  std::vector<std::string> words = {};  // all legal values of a string; empty: any
+  bool or_number = false;               // a string that may also be a whole number within `range`
+  bool fp32 = false;                    // computed with as fp32: must not become 0, 1 or infinite there unless it is that
+  double smallest = std::numeric_limits<float>::min();  // of such a number above 0; what is below has no effect
+  bool path = false;                                    // of a file or folder
+  std::string suffix = "";                              // what a string must end with, unless empty
+  std::vector<std::string> without = {};                // what a string must not end with
+  bool duration = false;                                // seconds, written in any form of base::parse_duration
   bool required = false;
   std::vector<std::string> built = {};  // as plain_text: the values whose feature exists in this version; empty: all
   std::string feature = "";             // what the other values would need

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "config/derived.h"
 #include "config/keys.h"
 #include "config/problems.h"
 #include "config/toml_file.h"
@@ -168,11 +169,14 @@ class Reader {
   void refuse_key(const std::string& full_name, const Location& location) {
     const auto dot = full_name.rfind('.');
     const std::string section = dot == std::string::npos ? "" : full_name.substr(0, dot);
-    const auto near = nearest_keys(section, dot == std::string::npos ? full_name : full_name.substr(dot + 1));
+    const std::string name = dot == std::string::npos ? full_name : full_name.substr(dot + 1);
+    const std::string unknown = fmt::format("unknown key '{}'", full_name);
+    if (const auto reason = derived_from(name); !reason.empty()) return problems_.add(location, unknown, reason);
+    const auto near = nearest_keys(section, name);
     given_.insert(near.begin(), near.end());
     std::string hint = fmt::format("sections are {}", base::alternatives(all_sections()));
     if (is_section(section)) hint = fmt::format("keys of [{}] are {}", section, base::alternatives(keys_of(section)));
-    problems_.add(location, fmt::format("unknown key '{}'", full_name), near.empty() ? hint : did_you_mean(near));
+    problems_.add(location, unknown, near.empty() ? hint : did_you_mean(near));
   }
 
   void refuse_section(const Section& section) {

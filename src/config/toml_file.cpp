@@ -5,9 +5,12 @@
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_cast<void>(0)
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <toml++/toml.h>
+
+#include "config/toml_scan.h"
 
 namespace trireme::config {
 namespace {
@@ -19,12 +22,16 @@ Span span_of(const toml::source_region& region) {
   return {line, column, std::max(length, 1)};
 }
 
+/// Whole numbers, also written as 1e3.
 Value list_of(const toml::array& array) {
+  constexpr double exact = 0x1p53;  // beyond it a double no longer names one whole number
   std::vector<std::int64_t> list;
   for (const auto& element : array) {
     const auto* integer = element.as_integer();
-    if (!integer) return OtherType{"a list with something else"};
-    list.push_back(integer->get());
+    const auto* real = element.as_floating_point();
+    if (!integer && !(real && std::abs(real->get()) <= exact && real->get() == std::floor(real->get())))
+      return OtherType{"a list with something else"};
+    list.push_back(integer ? integer->get() : static_cast<std::int64_t>(real->get()));
   }
   return list;
 }
@@ -46,6 +53,8 @@ Entry entry_of(const toml::key& key, const toml::node& node) {
 
 TomlFile parse_toml(const std::string& text) {
   TomlFile file;
+  file.error = scan_toml(text);
+  if (file.error) return file;
   try {
     const toml::table root = toml::parse(text);
     Section top;

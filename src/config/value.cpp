@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -66,7 +67,30 @@ class Store {
     const double given = integer ? static_cast<double>(*integer) : number ? *number : std::get<double>(parse_value(key_, *text));
     if (!std::isfinite(given)) throw Complaint{fmt::format("'{}' must be a finite number", key_.full_name()), ""};
     check_range(given, base::real_text(given));
-    return given;
+    if (key_.fp32) check_fp32(given);
+    return given + 0.0;  // no -0
+  }
+
+  /// What the kernels take is an fp32.
+  void check_fp32(double given) const {
+    constexpr double most = std::numeric_limits<float>::max(), below_one = 1 - 0x1p-24;  // the largest below 1 in fp32
+    const auto refuse_for = [&](const std::string& becomes, double nearest) {
+      throw Complaint{fmt::format("{} = {} counts as {} in fp32, the type that it is computed with", key_.full_name(),
+                                  base::real_text(given), becomes),
+                      fmt::format("nearest: {:.9g}", nearest)};
+    };
+    if (std::abs(given) > most) refuse_for("infinite", given > 0 ? most : -most);
+    if (given > 0 && given < key_.smallest) refuse_for("0", key_.smallest);
+    if (given < 1 && static_cast<float>(given) == 1) refuse_for("1", below_one);
+  }
+
+  /// Neither the program nor a rank on another machine knows what a shell would make of it.
+  void check_path(const std::string& text) const {
+    if (text.find('\0') != std::string::npos) throw Complaint{fmt::format("{} holds a zero byte", key_.full_name()), ""};
+    const auto expansion = base::unexpanded(text);
+    if (!expansion) return;
+    throw Complaint{
+        fmt::format("{} = \"{}\": {} is not expanded here; write the path in full", key_.full_name(), text, *expansion), ""};
   }
 
   std::string word() const {
@@ -77,6 +101,7 @@ class Store {
       return fmt::format("{}", *integer);
     }
     if (!text) wrong_type("a string");
+    if (key_.path) check_path(*text);
     if (!key_.words.empty() && std::find(key_.words.begin(), key_.words.end(), *text) == key_.words.end()) unknown_word(*text);
     if (!text->empty() && !text->ends_with(key_.suffix)) {
       throw Complaint{fmt::format("{} = \"{}\" must name a {} file", key_.full_name(), *text, key_.suffix), ""};

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "config/keys.h"
 #include "data/entropy.h"
 #include "data/sampler.h"
 #include "data/synthetic.h"
@@ -27,9 +28,13 @@ double order_2_entropy(const data::TokenFile& file) {
   return counter.nats();
 }
 
-std::unique_ptr<data::FileSource> open_file(const std::string& key, const std::string& prefix, const config::Config& config,
-                                            std::int64_t batch, bool scan) {
-  auto source = open_tokens(key, prefix, config, batch);
+template <class T>
+T value_of(const std::string& key, config::Config config) {
+  return *std::get<T*>(config::find_key(key)->slot(config));
+}
+
+std::unique_ptr<data::FileSource> open_file(const TokenKeys& keys, const config::Config& config, bool scan) {
+  auto source = open_tokens(keys, config);
   if (scan && source->file().tokens() <= scan_limit) source->file().check_ids();
   return source;
 }
@@ -52,7 +57,7 @@ OpenedSources open(const config::Config& config, bool first_rank) {
     opened.sources = {std::move(training), evaluates ? make(Part::validation) : nullptr};
     return opened;
   }
-  auto training = open_file("data.tokens", config.data.tokens, config, config.batch.global, first_rank);
+  auto training = open_file(training_keys, config, first_rank);
   const auto& file = training->file();
   opened.yardstick = fmt::format("data: {}, {} tokens in {} documents, {} samples\n", config.data.tokens, file.tokens(),
                                  file.documents(), training->samples());
@@ -62,20 +67,20 @@ OpenedSources open(const config::Config& config, bool first_rank) {
                                     opened.entropy->name, opened.entropy->nats);
   }
   opened.sources.training = std::move(training);
-  if (evaluates)
-    opened.sources.validation =
-        open_file("data.validation", config.data.validation, config, config.run.evaluate_samples, first_rank);
+  if (evaluates) opened.sources.validation = open_file(validation_keys, config, first_rank);
   return opened;
 }
 
 }  // namespace
 
-std::unique_ptr<data::FileSource> open_tokens(const std::string& key, const std::string& prefix, const config::Config& config,
-                                              std::int64_t batch) {
+std::unique_ptr<data::FileSource> open_tokens(const TokenKeys& keys, const config::Config& config) {
+  const auto prefix = value_of<std::string>(keys.tokens, config);
+  const auto wanted = value_of<std::int64_t>(keys.samples, config);
   auto source = std::make_unique<data::FileSource>(prefix, config.model.vocabulary, config.model.sequence);
-  if (source->samples() < batch)
-    base::refuse("{} = \"{}\": {} tokens make {} samples of model.sequence = {}; a batch takes {}", key, prefix,
-                 source->file().tokens(), source->samples(), config.model.sequence, batch);
+  if (source->samples() < wanted)
+    base::refuse("{} = \"{}\": {} tokens make {} samples of model.sequence = {}, and {} = {}; lower {}, or give more tokens",
+                 keys.tokens, prefix, source->file().tokens(), source->samples(), config.model.sequence, keys.samples, wanted,
+                 keys.samples);
   return source;
 }
 

@@ -22,9 +22,15 @@ struct OpenedSources {
   std::string yardstick;           // a line on the data and its entropy, for the start block; on rank 0
 };
 
-/// The token file that `key` names. Refuses one with fewer than `batch` samples.
-std::unique_ptr<data::FileSource> open_tokens(const std::string& key, const std::string& prefix, const config::Config& config,
-                                              std::int64_t batch);
+/// A key that names a token file, and the key that says how many samples are taken from it at a time.
+struct TokenKeys {
+  std::string tokens, samples;
+};
+inline const TokenKeys training_keys = {"data.tokens", "batch.global"};
+inline const TokenKeys validation_keys = {"data.validation", "run.evaluate_samples"};
+
+/// The token file that `keys` name. Refuses one with fewer samples than are taken at a time.
+std::unique_ptr<data::FileSource> open_tokens(const TokenKeys& keys, const config::Config& config);
 
 /// Every rank. Opens token files or the Markov source; rank 0 scans the ids of files up to 2^28 tokens (all ids are checked
 /// again as they are read). Mistakes are agreed: grid::Agreed(bad_input).

@@ -80,8 +80,8 @@ std::string describe(const StageMap& map, const config::Model& model) {
       if (chunk.layers > 1) parts += fmt::format(", layers {}-{}", chunk.first_layer, chunk.first_layer + chunk.layers - 1);
       if (chunk.head) parts += ", final norm, output";
     }
-    text +=
-        fmt::format("  stage {}: {} (cost {:.0f} % of the costliest)\n", stage, parts.substr(2), 100 * costs[stage] / largest);
+    text += fmt::format("  stage {}: {} (cost {:.0f} % of the costliest)\n", stage, parts.empty() ? "no layers" : parts.substr(2),
+                        100 * costs[stage] / largest);
   }
   return text;
 }

@@ -35,6 +35,7 @@ std::string forecast_json(const Forecast& forecast) {
             {"ranks", forecast.ranks},
             {"configuration", configuration_json(forecast.config)},
             {"keys_not_in_this_version", forecast.resolved.unbuilt},
+            {"memory_is_of_this_configuration", forecast.resolved.unbuilt.empty()},
             {"parameters", spec::parameter_count(forecast.config.model)},
             {"tensor_ranks", forecast.layout.shape.tensor},
             {"pipeline_stages", forecast.layout.shape.pipeline},

@@ -15,7 +15,7 @@ std::string remarks(const Forecast& forecast) {
   for (const std::string& name : forecast.resolved.unbuilt) {
     config::Config written = forecast.config, built = forecast.built;
     const config::Key& key = *config::find_key(name);
-    text += fmt::format("not in this version: {} = {} ({}); memory and traffic are those with {}\n", name,
+    text += fmt::format("not in this version: {} = {} ({}); memory and traffic are those with {}, not those of this file\n", name,
                         config::toml_text(key.slot(written)), key.feature, config::toml_text(key.slot(built)));
   }
   const std::string& recompute = forecast.config.parallel.recompute;
@@ -32,7 +32,9 @@ std::string memory_text(const Forecast& forecast) {
     for (const std::int64_t bytes : memory.bytes) cells += fmt::format("{:>14}", base::bytes_text(static_cast<double>(bytes)));
     return fmt::format("  {:<7}{}{:>14}\n", stage, cells, base::bytes_text(static_cast<double>(memory.total())));
   };
-  std::string text = "memory a rank, by stage:\n  stage  ";
+  std::string text =
+      fmt::format("memory a rank, by stage{}:\n  stage  ",
+                  forecast.resolved.unbuilt.empty() ? "" : "; no estimate of what the file asks for, see the first lines");
   for (const std::string_view name : spec::memory_classes) text += fmt::format("{:>14}", name);
   text += fmt::format("{:>14}\n", "total");
   for (std::size_t stage = 0; stage < forecast.layout.memory.size(); ++stage)

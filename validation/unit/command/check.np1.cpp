@@ -217,6 +217,33 @@ TEST(Check, TakesValuesThatThisVersionCannotTrainWithAndNamesThem) {
   }
 }
 
+TEST(Check, TakesStagesWithoutLayers) {
+  for (const std::string stages : {"7,0,0", "0,0,7", "0,7,0"}) {
+    const Result result =
+        check({"input/tiny.toml", "model.layers=7", "parallel.pipeline=3", "parallel.stages=" + stages, "--ranks", "3"});
+    EXPECT_EQ(result.status, 0) << stages << result.err;
+    EXPECT_EQ(result.out.find("stage 1: no layers") != std::string::npos, stages != "0,7,0") << result.out;
+  }
+}
+
+TEST(Check, SaysThatMemoryIsNoEstimateOfWhatTheFileAsksFor) {
+  for (const std::string value : {"parallel.recompute=full", "precision.compute=bf16", "parallel.zero=1"}) {
+    const Result result = check({"input/tiny.toml", value, "--ranks", "4"});
+    EXPECT_NE(result.out.find("memory a rank, by stage; no estimate of what the file asks for"), std::string::npos) << result.out;
+    EXPECT_EQ(check_json({"input/tiny.toml", value, "--ranks", "4"})["memory_is_of_this_configuration"], false) << value;
+  }
+  EXPECT_EQ(check({"input/tiny.toml", "--ranks", "4"}).out.find("no estimate"), std::string::npos);
+  EXPECT_EQ(check_json({"input/tiny.toml", "--ranks", "4"})["memory_is_of_this_configuration"], true);
+}
+
+TEST(Check, SaysWhereAMissingFileWasLookedFor) {
+  const Result relative = check({"none/such.toml", "--ranks", "1"});
+  EXPECT_EQ(relative.status, 2);
+  EXPECT_NE(relative.err.find("(it was looked for at " + fs::current_path().string() + "/none/such.toml)"), std::string::npos)
+      << relative.err;
+  EXPECT_EQ(check({"/none/such.toml", "--ranks", "1"}).err.find("looked for"), std::string::npos);
+}
+
 TEST(Check, CountsEpochsWhereTheTokenFileIsAndRemarksWhereItIsNot) {
   const Folder folder;
   std::ofstream(folder / "text") << std::string(3201, 'x');  // bytes, and one end of document: at least 100 samples of 32

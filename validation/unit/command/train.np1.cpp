@@ -76,6 +76,16 @@ TEST_F(WrongInput, IsOneMessageAndStatus2OnFourRanks) {
       {"truncated .bin", 4, with(tokens("short")), {"short.bin"}},
       {"other magic", 4, with(tokens("magic")), {"magic.idx"}},
       {"id out of range", 4, with(tokens("large")), {"large.bin", "1234", "256"}},
+      {"fewer held-out samples than an evaluation takes",
+       4,
+       {"data.synthetic=false", tokens("good"), "data.validation=" + folder_ / "good", "run.evaluate_every=1",
+        "run.evaluate_samples=100000"},
+       {"run.evaluate_samples = 100000", "4000 tokens", "lower run.evaluate_samples"}},
+      {"fewer samples than a step takes",
+       4,
+       {"data.synthetic=false", tokens("good"), "batch.global=4000"},
+       {"batch.global = 4000", "lower batch.global"}},
+      {"a path for the shell", 4, {"run.directory=~/x"}, {"~ is not expanded here", "run.directory"}},
       {"3 ranks for a 2 x 2 grid",
        3,
        {"parallel.tensor=2", "parallel.pipeline=2"},
@@ -185,7 +195,8 @@ TEST(TrainCommand, RefusesStartWeightsThatAreNotFinite) {
 /// Loss and gradient of the only step are finite; its update overflows.
 TEST(TrainCommand, WeightsThatOverflowedAreNotSaved) {
   const Folder folder;
-  const Result result = run(on_ranks(2, tiny(folder / "run", {"optimizer.learning_rate=1e300", "run.steps=1"})));
+  const Result result =
+      run(on_ranks(2, tiny(folder / "run", {"optimizer.learning_rate=1e38", "optimizer.weight_decay=1e10", "run.steps=1"})));
   EXPECT_EQ(result.status, 4) << result.err;
   EXPECT_NE(result.err.find("weights are not finite, the first embedding.tokens.weight"), std::string::npos) << result.err;
   EXPECT_FALSE(fs::exists(folder / "run/checkpoints"));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <sstream>
@@ -111,6 +112,48 @@ TEST(ConfigKeys, EveryMessageNamesItsKeyAndLine) {
       EXPECT_NE(said.find("\n1 error, nothing was run"), std::string::npos) << said;
     }
   }
+}
+
+/// What a value is to the kernels: its sign, and whether it is 0, below 1, 1, above, or infinite.
+template <class Real>
+int kind_of(Real x) {
+  return std::isinf(x) ? 9 : x == 0 ? 0 : x < 1 ? 1 : x == 1 ? 2 : 3;
+}
+
+// Oracle: the same number as a float and as a double. One that is refused names its key, and stands beyond the range or changes
+// its kind as a float.
+TEST(ConfigKeys, RealValuesDoNotChangeTheirKindInFp32) {
+  const std::vector<std::string> extremes = {"5e-324", "1e-320", "1e-50",      "1e-40",  "1.2e-38", "1e-12", "0.99999999999",
+                                             "1",      "0.9999", "0.99999994", "3.4e38", "1e39",    "1e308", "-0.0",
+                                             "-1e-50", "nan",    "inf",        "-inf",   "1e400",   "0",     "-1"};
+  for (const auto& key : all_keys()) {
+    Config any;
+    if (!std::holds_alternative<double*>(key.slot(any))) continue;
+    for (const std::string& text : extremes) {
+      const std::string name = key.full_name(), line = name + "=" + text;
+      try {
+        Config config = read_config("f.toml", "", {line}, Missing::allow, Unbuilt::allow).config;
+        const double value = *std::get<double*>(key.slot(config));
+        EXPECT_EQ(value, std::strtod(text.c_str(), nullptr)) << line;
+        EXPECT_FALSE(std::signbit(value)) << line;
+        EXPECT_TRUE(std::isfinite(value)) << line;
+        EXPECT_TRUE(key.duration || kind_of(static_cast<float>(value)) == kind_of(value)) << line;
+        EXPECT_TRUE(name != "model.dropout" || value == 0 || value >= 0x1p-32) << line << " would drop nothing";
+      } catch (const base::Error& error) {
+        EXPECT_EQ(error.status(), base::Exit::bad_input);
+        EXPECT_NE(std::string(error.what()).find(name), std::string::npos) << error.what();
+        EXPECT_NE(text, "0.9999") << error.what();
+      }
+    }
+  }
+}
+
+TEST(ConfigKeys, RefusedExtremesSayWhatTheyCountAs) {
+  EXPECT_NE(complaint("optimizer", "beta2 = 0.99999999999").find("counts as 1 in fp32"), std::string::npos);
+  EXPECT_NE(complaint("optimizer", "epsilon = 1e-50").find("nearest: 1.17549435e-38"), std::string::npos);
+  EXPECT_NE(complaint("optimizer", "learning_rate = 1e39").find("counts as infinite in fp32"), std::string::npos);
+  EXPECT_NE(complaint("model", "dropout = 1e-12").find("counts as 0"), std::string::npos);
+  EXPECT_EQ(complaint("optimizer", "beta2 = 0.9999999"), "accepted");
 }
 
 /// The words of a text, without the line breaks and blanks between them.

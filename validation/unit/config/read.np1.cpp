@@ -126,6 +126,12 @@ TEST_P(ConfigRefuses, NamingTheFault) {
   for (const auto& fragment : fragments) EXPECT_NE(said.find(fragment), std::string::npos) << fragment << "\nnot in\n" << said;
 }
 
+std::string repeated(const std::string& part, int times) {
+  std::string text;
+  for (int k = 0; k < times; ++k) text += part;
+  return text;
+}
+
 // Sizes in "1 error" show that nothing is reported twice or as a consequence.
 const std::vector<Bad> bad_inputs = {
     {"",
@@ -163,7 +169,7 @@ const std::vector<Bad> bad_inputs = {
     {complete + "time_limit = 04:00:00\n",
      {},
      {"'run.time_limit' must be a time such as \"4h\", not a date or a time", "1 error,"}},
-    {complete + "time_limit = \"-1\"\n", {}, {"run.time_limit = -1 is out of range: at least 0", "1 error,"}},
+    {complete + "time_limit = \"-1\"\n", {}, {"run.time_limit = -1 is out of range: 0 to 3155760000", "1 error,"}},
     {complete + "final_weights = \"a.h5\"\n", {}, {"run.final_weights = \"a.h5\" must name a .safetensors file", "1 error,"}},
     {complete + "[optimizer.x]\n", {}, {"unknown key 'optimizer.x'", "1 error,"}},
     {complete + "[parallel]\nstages = [1, 2.5]\n", {}, {"'parallel.stages' must be a list of whole numbers", "1 error,"}},
@@ -194,10 +200,76 @@ const std::vector<Bad> bad_inputs = {
     {complete,
      {"data.tokens=a"},
      {"in.toml:12:", "data.synthetic = true excludes data.tokens = \"a\" (command line)", "1 error,"}},
+    // what a shell would replace, in every key that names a path
+    {complete, {"run.directory=~/x"}, {"run.directory = \"~/x\": ~ is not expanded here; write the path in full", "1 error,"}},
+    {complete + "final_weights = \"$HOME/w.safetensors\"\n", {}, {"in.toml:15:", "run.final_weights", "$HOME is not expanded"}},
+    {complete, {"model.initial=a/${W}/b"}, {"model.initial", "${W} is not expanded", "1 error,"}},
+    {complete, {"data.validation=~user/v"}, {"data.validation", "~user is not expanded", "1 error,"}},
+    {complete, {"data.tokens=/a$B", "data.synthetic=false"}, {"data.tokens", "$B is not expanded", "1 error,"}},
+    {complete + "directory = \"a\\u0000b\"\n", {}, {"run.directory holds a zero byte", "1 error,"}},
+    // quantities that follow from others
+    {complete,
+     {"parallel.data=2"},
+     {"unknown key 'parallel.data'", "d = ranks / (parallel.tensor x parallel.pipeline)", "1 error,"}},
+    {complete + "epochs = 3\n", {}, {"unknown key 'run.epochs'", "give run.steps", "1 error,"}},
+    {complete, {"batch.gradient_accumulation_steps=4"}, {"m = batch.global / (batch.micro x d)", "1 error,"}},
+    // bytes that must not reach the TOML library
+    {"\xc3\xa4 = 1\n" + complete, {}, {"in.toml:1:", "only ASCII characters", "\n      | ^\n"}},
+    {complete + "watchdog = \xe2\x80\x9c"
+                "9\xe2\x80\x9d\n",
+     {},
+     {"in.toml:15:", "only ASCII characters", "|            ^\n"}},
+    {complete + "a\xc2\xa0= 1 # \xc3\xa4\n", {}, {"in.toml:15:", "only ASCII characters", "\n      |  ^\n"}},
+    {complete + "x = \"\"\"\n\xc3\xa4\n\"\"\"\n[\xff]\n", {}, {"in.toml:18:", "only ASCII characters"}},
+    {complete + "x = " + std::string(60000, '[') + "\n", {}, {"in.toml:15:", "too many brackets within brackets", "1 error,"}},
+    {complete + "x = " + std::string(60000, '{') + "\n", {}, {"too many brackets within brackets", "1 error,"}},
+    {complete + repeated("a.", 60000) + "a = 1\n", {}, {"in.toml:15:", "a name of too many parts", "1 error,"}},
+    {complete + "[" + repeated("a.", 60000) + "a]\n", {}, {"in.toml:15:", "a name of too many parts", "1 error,"}},
+    {complete + "#" + std::string(1 << 20, ' '), {}, {"bytes are too many for an input file", "1 error,"}},
+    // numbers written in ways that other programs read otherwise
+    {complete, {"run.steps=0x10"}, {"run.steps: '0x10' is not a whole number; write digits", "1 error,"}},
+    {complete, {"run.steps=1__0"}, {"run.steps: '1__0' is not a number", "1 error,"}},
+    {complete, {"run.steps=1,000"}, {"run.steps: '1,000' is not a whole number", "1 error,"}},
+    {complete, {"run.steps=4h"}, {"run.steps: '4h' is not a whole number", "1 error,"}},
+    {complete, {"run.steps=1e400"}, {"does not fit into 64 bits", "1 error,"}},
+    {complete + "threads = 010\n", {}, {"in.toml:15:", "1 error,"}},
+    {complete, {"optimizer.clip=1,5"}, {"optimizer.clip: '1,5' is not a number", "1 error,"}},
+    {complete, {"optimizer.clip=1e-3f"}, {"optimizer.clip: '1e-3f' is not a number", "1 error,"}},
+    {complete, {"optimizer.clip=0x1p3"}, {"optimizer.clip: '0x1p3' is not a number", "1 error,"}},
+    {complete, {"run.watchdog=1e300"}, {"run.watchdog = 1e+300 is out of range: 0 to 3155760000", "1 error,"}},
+    {complete, {"run.time_limit=1:60"}, {"run.time_limit: '1:60' is not a time", "1 error,"}},
+    {complete, {"run.time_limit=4H"}, {"run.time_limit: '4H' is not a time", "1 error,"}},
     {complete, {"data.synthetic=false"}, {"data.tokens is empty and data.synthetic is false", "1 error,"}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Inputs, ConfigRefuses, testing::ValuesIn(bad_inputs));
+
+TEST(ConfigRead, NumbersAreWhatTheySay) {
+  const std::vector<std::pair<std::string, std::int64_t>> whole = {{"1_000", 1000}, {"1e3", 1000},   {"+5", 5},
+                                                                   {"010", 10},     {"1.5e3", 1500}, {"10e-1", 1}};
+  for (const auto& [text, value] : whole)
+    EXPECT_EQ(read_config("in.toml", complete, {"run.steps=" + text}).config.run.steps, value) << text;
+  const std::vector<std::pair<std::string, double>> times = {{"4h", 14400}, {"1:00", 60}, {"1:00:00", 3600}, {"1-0", 86400},
+                                                             {"90", 90},    {"0.5m", 30}, {"1e2", 100},      {"1-12:00", 129600}};
+  for (const auto& [text, value] : times)
+    EXPECT_EQ(read_config("in.toml", complete, {"run.time_limit=" + text}).config.run.time_limit, value) << text;
+  const std::string file =
+      complete + "threads = 0x10\nevaluate_samples = 1e2\nlog_every = +1_0\n[parallel]\nstages = [3e0, 5.0]\n";
+  const Config read = read_config("in.toml", file, {}).config;
+  EXPECT_EQ(read.run.threads, 16);
+  EXPECT_EQ(read.run.evaluate_samples, 100);
+  EXPECT_EQ(read.run.log_every, 10);
+  EXPECT_EQ(read.parallel.stages, (std::vector<std::int64_t>{3, 5}));
+}
+
+TEST(ConfigRead, StringsAndCommentsMayHoldAnyCharacter) {
+  const std::string name = "d\xc3\xa4ta/~/x.y.z", text = "\xef\xbb\xbf" + complete + "# \xe2\x80\x9cquoted\xe2\x80\x9d [[[[\n";
+  for (const std::string& quoted :
+       {"\"" + name + "\"", "'" + name + "'", "\"\"\"\n" + name + "\"\"\"", std::string(3, '\'') + name + std::string(3, '\'')}) {
+    const Config read = read_config("in.toml", text + "directory = " + quoted + " # \xc3\xa4\n", {}).config;
+    EXPECT_EQ(read.run.directory, name) << quoted;
+  }
+}
 
 TEST(ConfigRead, CaretCountsCharactersNotBytes) {
   const std::string said = complaint("model = {\"schl\u00fcssel\" = 1,\tlayers = \"x\"}\n");
