@@ -127,6 +127,7 @@ void write_imported(const std::string& folder, const store::Gpt2Weights& weights
 }
 
 int import_model(const Arguments& arguments) {
+  refuse_unexpanded(arguments.checkpoint);
   std::string path = arguments.checkpoint;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   if (fs::exists(fs::symlink_status(path))) base::refuse("{}: exists already; choose another folder", path);
@@ -208,6 +209,7 @@ void write_exported(const store::CheckpointReader& reader, const std::vector<spe
 }
 
 int export_model(const Arguments& arguments) {
+  refuse_unexpanded(arguments.model);
   const std::map<std::string, store::Dtype> dtypes = {
       {"fp32", store::Dtype::fp32}, {"bf16", store::Dtype::bf16}, {"fp16", store::Dtype::fp16}};
   const store::CheckpointReader reader(store::find_checkpoint(arguments.checkpoint));

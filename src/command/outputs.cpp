@@ -20,8 +20,7 @@ bool same_file(const std::string& a, const std::string& b) {
 }
 
 void check_place(const std::string& output) {
-  if (const auto expansion = base::unexpanded(output))
-    base::refuse("{}: {} is not expanded here; write the path in full", output, *expansion);
+  refuse_unexpanded(output);
   std::error_code ignored;
   if (fs::is_directory(output, ignored)) base::refuse("{}: cannot be written: {}", output, std::strerror(EISDIR));
   const fs::path folder = fs::path(output).parent_path() / ".";
@@ -41,6 +40,11 @@ void check_outputs(const std::vector<std::string>& inputs, const std::vector<std
         base::refuse("{}: is to be written twice; choose two files", outputs[k]);
     check_place(outputs[k]);
   }
+}
+
+void refuse_unexpanded(const std::string& output) {
+  if (const auto expansion = base::unexpanded(output))
+    base::refuse("{}: {} is not expanded here; write the path in full", output, *expansion);
 }
 
 }  // namespace trireme::command

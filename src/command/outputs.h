@@ -11,4 +11,7 @@ namespace trireme::command {
 /// made. Empty names are passed over.
 void check_outputs(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
 
+/// Refuses a path with what only a shell would replace ("~", "$NAME"): a folder of that name would be made.
+void refuse_unexpanded(const std::string& output);
+
 }  // namespace trireme::command

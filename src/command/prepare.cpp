@@ -14,6 +14,7 @@
 #include "base/progress.h"
 #include "command/arguments.h"
 #include "command/commands.h"
+#include "command/outputs.h"
 #include "data/entropy.h"
 #include "data/text_file.h"
 #include "data/token_writer.h"
@@ -45,6 +46,7 @@ std::int64_t total_bytes(const std::vector<base::MappedFile>& texts) {
 
 /// A prefix is a file's name without ending; its folder is made.
 void make_folder_of(const std::string& output) {
+  refuse_unexpanded(output);
   const std::filesystem::path path(output);
   if (path.filename().empty() || output.ends_with(".bin") || output.ends_with(".idx"))
     base::refuse("error: --output \"{}\": expected a prefix such as data/mine, which makes data/mine.bin and data/mine.idx",
