@@ -115,6 +115,22 @@ TEST(StartBlock, CallsTheEntropyOfTheSourceByItsName) {
   EXPECT_EQ(line.find("least loss"), std::string::npos) << line;
 }
 
+/// In a folder whose path is as long as a path may be, no other file has room for its name: as on a full disk, only the old one
+/// is left to write into.
+TEST(Status, HasTheReasonWhereNoNewFileCanBeMade) {
+  const Folder folder;
+  constexpr std::size_t longest = 4095, name = 7;  // of a path; "/status"
+  std::string directory = folder.path();
+  while (directory.size() + 202 < longest - name) directory += "/" + std::string(200, 'd');
+  directory += "/" + std::string(longest - name - directory.size() - 1, 'd');
+  fs::create_directories(directory);
+  std::ofstream(directory + "/status") << "running\n";
+  for (const char* reason : {"1 a long reason: No space left on device", "85 short"}) {
+    run::write_status_in(directory, reason);
+    EXPECT_EQ(read_text(directory + "/status"), std::string(reason) + "\n");
+  }
+}
+
 TEST(WordsOf, WhatTheSystemRefusesIsSaid) {
   EXPECT_NE(base::words_of(std::bad_alloc()).find("out of memory"), std::string::npos);
   EXPECT_NE(base::words_of(std::system_error(EAGAIN, std::generic_category())).find("refused another thread"), std::string::npos);
