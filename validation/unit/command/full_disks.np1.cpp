@@ -123,7 +123,7 @@ TEST_F(FullDisks, AKilledWriterLeavesTheFormerOutputOrTheWholeNewOne) {
     ASSERT_EQ(run(words, 30).status, 0);
     const std::string whole = bytes_of(writer.output), former = writer.replaces ? "former" : "";
     const std::string told = folder_ / "told";
-    const int stride = writer.words[0] == "checkpoint" && !std::getenv("TRIREME_LONG") ? 41 : 1;
+    const int stride = writer.words[0] == "checkpoint" && !std::getenv("TRIREME_LONG") ? 13 : 1;
     int kills = 0;
     for (int n = 1;; n += stride, ++kills) {
       SCOPED_TRACE(fmt::format("{} {}, killed at change {}", writer.words[0], writer.words[1], n));
