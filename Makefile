@@ -91,7 +91,7 @@ test: deps  ## build and run the tests; the last line counts them
 	@MPIEXEC="$(MPIEXEC)" validation/unit/run.sh $(chosen)
 test-long:  ## 200 random kills; a crash, and a full disk, at every change of the disk
 	@TRIREME_LONG=1 TEST_SECONDS=7200 $(MAKE) --no-print-directory test T=resume.
-test-slurm: deps  ## the job scripts under a real Slurm, which is started for this alone (Debian's packages); two to four minutes
+test-slurm: deps  ## the job scripts under a real Slurm, which is started for this alone (Debian's packages); three to five minutes
 	@$(MAKE) $(jobs) --no-print-directory build
 	@validation/slurm/run.sh $B/trireme
 test-sanitize: deps  ## the tests under address and undefined-behaviour sanitizers, the CUDA kernels' also under ThreadSanitizer; T=simt: these only

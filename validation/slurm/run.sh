@@ -48,7 +48,7 @@ each_step_once() { [ "$(steps_of "$1" | uniq)" = "$(seq "$2")" ]; }
 case_short_job() {  # Slurm's USR1, 300 s before the end, comes at once in a job of a minute
   short=$(submit --time=1 -n 1 "$script" "$tiny" run.directory=short run.steps=1000000 run.evaluate_every=0)
 }
-case_short_job_end() {  # submitted first, looked at last, as it takes its minute; then it comes back and goes on
+case_short_job_end() {  # submitted first, looked at later, as it takes its minute; then it comes back and goes on
   until_true 60 says "$short" "USR1 came too early"
   until_true 90 says "$short" "ALRM: the run is asked to save and end"
   until_true 60 says "$short" "resumed from step"
@@ -168,9 +168,10 @@ case_job_with_another_mpi_type() {
   must says "$job" "SLURM_STEP_NUM_TASKS=2" && must test ! -e "$work/alone"
 }
 
-order=(short_job no_warning other_folder no_program trains_to_the_end_by_requeue array a_cancelled_job_does_not_come_back
-  exclusive_without_a_number no_number heterogeneous_job chain srun_by_hand preempted_job_saves_first srun_without_a_fitting_mpi
-  job_with_another_mpi_type short_job_end no_warning_end)
+# The two jobs that last go first and are looked at before the cases that need whole nodes.
+order=(short_job no_warning other_folder no_program trains_to_the_end_by_requeue array a_cancelled_job_does_not_come_back short_job_end
+  no_warning_end exclusive_without_a_number no_number heterogeneous_job chain srun_by_hand preempted_job_saves_first
+  srun_without_a_fitting_mpi job_with_another_mpi_type)
 [ $# = 0 ] || order=("$@")
 passed=0 failed=0
 for name in "${order[@]}"; do
