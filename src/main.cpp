@@ -28,20 +28,20 @@ struct Command {
 };
 
 constexpr std::array commands = {
-    Command{"train", command::train, "train a model; under mpiexec or srun", true},
-    Command{"check", command::check, "what a run would be: parameters, memory, FLOPs, traffic; runs nothing"},
-    Command{"prepare", command::prepare, "make token files from text"},
-    Command{"schedule", command::schedule, "show a pipeline schedule, its bubble and its memory"},
-    Command{"compare", command::compare, "compare two runs, or a run and a reference"},
-    Command{"checkpoint", command::checkpoint, "show, verify, import or export a checkpoint"},
-    Command{"trace", command::trace, "where the time of a traced step went: numbers, drawings"},
-    Command{"plot", command::plot, "draw a run's loss, speed, gradient norm and memory"},
+    Command{"train", command::train, "Trains a model. Start it with mpiexec or srun.", true},
+    Command{"check", command::check, "Says what a run would be: parameters, memory, FLOPs, traffic. It runs nothing."},
+    Command{"prepare", command::prepare, "Makes token files of text."},
+    Command{"schedule", command::schedule, "Shows a pipeline schedule, its bubble and its memory."},
+    Command{"compare", command::compare, "Compares two runs, or a run and a reference."},
+    Command{"checkpoint", command::checkpoint, "Shows, verifies, imports or exports a checkpoint."},
+    Command{"trace", command::trace, "Shows where the time of a traced step went, in numbers and drawings."},
+    Command{"plot", command::plot, "Draws loss, speed, gradient norm and memory of a run, or of several."},
 };
 
 std::string usage() {
-  std::string text = "usage: trireme COMMAND ...; each has --help\n\n";
+  std::string text = "Usage: trireme COMMAND ...\n\nCommands, each of which has --help:\n";
   for (const Command& c : commands) text += fmt::format("  {:<10} {}\n", c.name, c.summary);
-  return text + "\n  --version  what this program was built with\n";
+  return text + "\n  --version  says what this program was built with\n";
 }
 
 /// A command of one process that mpiexec started several times: the copies would race for the same files.

@@ -28,13 +28,13 @@ struct Arguments {
 Arguments read_arguments(int argc, char** argv) {
   Arguments arguments;
   CLI::App app(
-      "Checks an input file as train would, and says what the run would be: parameters, stage map, memory a rank, FLOPs, bubble, "
-      "checkpoint, traffic. Needs no MPI and no device; nothing runs.",
+      "Checks an input file as train does, and says what the run would be: its stages, parameters, memory of a rank, FLOPs, "
+      "bubble, checkpoint and traffic. It needs neither MPI nor a GPU, and runs nothing.",
       "trireme check");
   app.add_option("INPUT", arguments.input, "the input file (TOML)")->required();
-  app.add_option("key=value", arguments.overrides, "values that override the file's, as for train");
-  app.add_option("--ranks", arguments.ranks, "ranks that the run would have; d = ranks / (t p)")->required();
-  app.add_flag("--json", arguments.json, "one JSON object instead of text");
+  app.add_option("key=value", arguments.overrides, "values that win over those of the file, such as run.steps=20");
+  app.add_option("--ranks", arguments.ranks, "the number of ranks of the run; d = ranks / (t p)")->required();
+  app.add_flag("--json", arguments.json, "print one JSON object instead of text");
   arguments.help = parse(app, argc, argv);
   return arguments;
 }

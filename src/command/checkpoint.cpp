@@ -236,29 +236,33 @@ int checkpoint(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Looks at checkpoints, and converts them from and to Hugging Face's GPT-2.", "trireme checkpoint");
   app.require_subcommand(1);
-  const char* const which = "its folder; of a RUN's folder, or RUN/checkpoints, the newest";
-  CLI::App* const shows = app.add_subcommand("show", "what it is");
+  const char* const which = "the folder of a checkpoint, or of a run: then its newest checkpoint";
+  CLI::App* const shows = app.add_subcommand("show", "Shows what is in a checkpoint.");
   shows->add_option("STEP_DIR", arguments.checkpoint, which)->required();
-  shows->add_flag("--tensors", arguments.tensors, "every tensor, its shape, and in how many slices it is stored");
-  shows->add_flag("--config", arguments.config, "print the configuration of its run, nothing else");
-  CLI::App* const verifies = app.add_subcommand("verify", "check every byte; ends with 3 and names each file that is wrong");
+  shows->add_flag("--tensors", arguments.tensors,
+                  "also list each tensor, its shape, and the number of slices in which it is stored");
+  shows->add_flag("--config", arguments.config, "print the configuration of its run, and nothing else");
+  CLI::App* const verifies =
+      app.add_subcommand("verify", "Checks every byte of a checkpoint. It names each file that is wrong, and then ends with 3.");
   verifies->add_option("STEP_DIR", arguments.checkpoint, which)->required();
-  CLI::App* const imports = app.add_subcommand("import", "make one, of step 0 and without moments, from a GPT-2");
+  CLI::App* const imports =
+      app.add_subcommand("import", "Makes a checkpoint of step 0, without moments, from the weights of a GPT-2.");
   imports
       ->add_option("MODEL", arguments.model,
                    "a .safetensors file, the .safetensors.index.json of several, or the folder of either")
       ->required();
-  imports->add_option("STEP_DIR", arguments.checkpoint, "the folder to make")->required();
+  imports->add_option("STEP_DIR", arguments.checkpoint, "the folder of the checkpoint, which must not exist yet")->required();
   imports->add_option("heads=N", arguments.overrides,
-                      "the number of heads, where neither the file nor a config.json beside it tells");
-  CLI::App* const exports = app.add_subcommand("export", "write its parameters as a GPT-2");
+                      "the number of heads. Needed only where neither the file nor a config.json beside it tells");
+  CLI::App* const exports =
+      app.add_subcommand("export", "Writes the weights of a checkpoint as a GPT-2 that Hugging Face's transformers read.");
   exports->add_option("STEP_DIR", arguments.checkpoint, which)->required();
   exports
       ->add_option(
           "MODEL", arguments.model,
           "the folder to write model.safetensors and config.json into, which from_pretrained reads; or a .safetensors file")
       ->required();
-  exports->add_option("--dtype", arguments.dtype, "fp32, bf16 or fp16; rounds to nearest, ties to even")
+  exports->add_option("--dtype", arguments.dtype, "the type of the numbers; they are rounded to the nearest, ties to even")
       ->transform(CLI::IsMember({"fp32", "bf16", "fp16"}, CLI::ignore_case))
       ->capture_default_str();
   if (const std::string help = parse(app, argc, argv); !help.empty()) {

@@ -13,16 +13,17 @@ namespace trireme::command {
 int compare(int argc, char** argv) {
   std::string a, b, tolerance, junit;
   CLI::App app(
-      "Compares two runs, or a run and a reference, quantity by quantity and step by step. Ends with 0 when all pass, 3 when\n"
-      "any fails: a difference above the limit, a number that is not finite, a step that only one side has.",
+      "Compares two runs, or a run and a reference, quantity by quantity and step by step. It ends with 0 when everything is\n"
+      "within the limits. It ends with 3 when a difference is above its limit, a number is not finite, or a step is missing.",
       "trireme compare");
-  app.add_option("A", a, "a run's folder, a reference's (validation/cases/NAME), or a .csv file with a column step")->required();
-  app.add_option("B", b, "another; if neither is a reference's folder, A is what B is held against")->required();
+  app.add_option("A", a, "the folder of a run, a reference (validation/cases/NAME), or a .csv file with a column named step")
+      ->required();
+  app.add_option("B", b, "what to compare it with. If neither is a reference, B is judged by A")->required();
   app.add_option(
       "--tolerance", tolerance,
-      "limits (TOML): [quantity] with relative, absolute or both, and a reason; default: the reference's tolerance.toml; "
-      "without one loss, grad_norm, learning_rate and validation_loss must be equal");
-  app.add_option("--junit", junit, "write the verdicts into this file as JUnit XML");
+      "a TOML file of limits: for each [quantity] relative, absolute or both, and a reason. Default: tolerance.toml of the "
+      "reference; without a reference loss, grad_norm, learning_rate and validation_loss must be equal");
+  app.add_option("--junit", junit, "also write the verdicts into this file, as JUnit XML");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

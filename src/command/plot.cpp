@@ -80,11 +80,13 @@ void write(const std::vector<view::NamedChart>& charts, const std::string& folde
 int plot(int argc, char** argv) {
   std::vector<std::string> runs;
   std::string output;
-  CLI::App app("Draws loss, speed, gradient norm and memory of a run, or of several over each other, an SVG file each.",
-               "trireme plot");
-  app.add_option("RUN", runs, "the folders of runs, e.g. runs/novels")->required();
-  app.add_option("--output", output,
-                 "the folder for the files, made if needed; default: RUN/plots, with several runs a folder in the first one's");
+  CLI::App app(
+      "Draws loss, speed, gradient norm and memory over the steps, an SVG file each. Several runs are drawn over each other.",
+      "trireme plot");
+  app.add_option("RUN", runs, "the folder of a run, such as runs/novels")->required();
+  app.add_option(
+      "--output", output,
+      "the folder for the files, which is made if needed. Default: RUN/plots; for several runs a folder in that of the first");
   const std::string help = parse(app, argc, argv);
   if (!help.empty()) {
     fmt::print("{}", help);

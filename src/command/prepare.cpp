@@ -90,12 +90,13 @@ void write_tokens(const Options& options) {
 
 int prepare(int argc, char** argv) {
   Options options;
-  CLI::App app("Turns texts into a token file for training, one document a text.", "trireme prepare");
-  app.add_option("TEXT", options.texts, "plain text files, no pipes; neither compressed nor JSON")->required();
-  app.add_option("--output", options.output, "prefix: PREFIX.bin and PREFIX.idx are made, neither may exist")
+  CLI::App app("Makes a token file for training of plain text. Each text is one document.", "trireme prepare");
+  app.add_option("TEXT", options.texts, "plain text files: not compressed, no JSON, no pipes")->required();
+  app.add_option("--output", options.output, "where the tokens go: PREFIX.bin and PREFIX.idx, which must not exist yet")
       ->option_text("PREFIX")
       ->required();
-  app.add_option("--tokenizer", options.tokenizer, "bytes: each byte is a token, vocabulary 256")
+  app.add_option("--tokenizer", options.tokenizer,
+                 "how text becomes tokens; bytes: each byte is a token, so model.vocabulary = 256")
       ->option_text("NAME")
       ->capture_default_str();
   const std::string help = parse(app, argc, argv);

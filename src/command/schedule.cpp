@@ -34,18 +34,19 @@ struct Arguments {
 Arguments read_arguments(int argc, char** argv) {
   Arguments arguments;
   std::vector<std::string> words;
-  CLI::App app("Shows a pipeline schedule: picture, time, bubble, activations alive, messages. Nothing runs.",
+  CLI::App app("Shows a pipeline schedule: its picture, time, bubble, activations that are kept, and messages. It runs nothing.",
                "trireme schedule");
-  app.add_option("INPUT|key=value", words,
-                 "an input file (TOML), whose schedule it is; values that override it or stand for it: parallel.schedule (" +
-                     schedule::kind_names() + "), parallel.pipeline, parallel.virtual, batch.global, batch.micro");
-  app.add_option("--ranks", arguments.ranks, "ranks of the run: d = ranks / (t p) and m = B / (b d); default: d = 1, m = B / b")
+  app.add_option(
+      "INPUT|key=value", words,
+      "an input file (TOML) whose schedule is shown, and values that win over it or do without it: parallel.schedule (" +
+          schedule::kind_names() + "), parallel.pipeline, parallel.virtual, batch.global, batch.micro");
+  app.add_option("--ranks", arguments.ranks,
+                 "the number of ranks of the run: d = ranks / (t p), m = B / (b d). Default: d = 1, m = B / b")
       ->check(CLI::Range(1, 1 << 24));
-  app.add_option("--svg", arguments.svg, "draw it into this file");
-  app.add_option("--columns", arguments.columns,
-                 "columns of a whole stage's forward pass in the picture of characters, a multiple of v; default: v")
+  app.add_option("--svg", arguments.svg, "draw the schedule into this file");
+  app.add_option("--columns", arguments.columns, "characters for the forward pass of a whole stage, a multiple of v. Default: v")
       ->check(CLI::Range(1, 100));
-  app.add_flag("--list", arguments.list, "the actions of each stage in order, too");
+  app.add_flag("--list", arguments.list, "also list the actions of each stage in their order");
   arguments.help = parse(app, argc, argv);
   for (const std::string& word : words) {
     if (word.find('=') != std::string::npos)

@@ -29,21 +29,22 @@ struct Arguments {
 
 Arguments read_arguments(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("Shows one traced step: where its time went. Without options: --summary.", "trireme trace");
-  app.add_option("FILE.h5|RUN", arguments.input,
-                 "RUN/traces/step-....h5, written by a run with trace.steps, or the run's folder: then its last traced step")
+  CLI::App app("Shows where the time of one traced step went. Without options it prints the summary.", "trireme trace");
+  app.add_option(
+         "FILE.h5|RUN", arguments.input,
+         "a file that a run with trace.steps wrote, RUN/traces/step-....h5, or the folder of the run: then its last traced step")
       ->required();
-  app.add_flag("--summary", arguments.summary, "time by kind, bubble, waits, slowest rank");
-  CLI::Option* const draws = app.add_flag("--ascii", arguments.ascii, "a row of characters a rank");
-  app.add_option("--columns", arguments.columns, "width of --ascii")
+  app.add_flag("--summary", arguments.summary, "print the time by kind, the bubble, the waits and the slowest rank");
+  CLI::Option* const draws = app.add_flag("--ascii", arguments.ascii, "draw it in characters, one row for each rank");
+  app.add_option("--columns", arguments.columns, "the width of --ascii in characters")
       ->needs(draws)
       ->check(CLI::Range(10, 10000))
       ->capture_default_str();
-  app.add_option("--svg", arguments.svg, "draw a row a rank into this file");
-  app.add_option("--ranks", arguments.ranks, "the ranks that --svg and --ascii show, e.g. 0-3,8; default: all");
+  app.add_option("--svg", arguments.svg, "draw it into this file, one row for each rank");
+  app.add_option("--ranks", arguments.ranks, "the ranks that --svg and --ascii show, such as 0-3,8. Default: all");
   app.add_option(
       "--time", arguments.time,
-      "the part of the step that --svg and --ascii show, A-B in milliseconds from its start, e.g. 12.5-20; default: all");
+      "the part of the step that --svg and --ascii show, in milliseconds from its start, such as 12.5-20. Default: all");
   app.add_option("--perfetto", arguments.perfetto, "write this file for ui.perfetto.dev or chrome://tracing");
   arguments.help = parse(app, argc, argv);
   if (!(arguments.ranks + arguments.time).empty() && !arguments.ascii && arguments.svg.empty())

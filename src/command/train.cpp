@@ -28,9 +28,9 @@ Arguments read_arguments(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Trains a model. It runs under mpiexec or srun, one process for each rank; d = ranks / (t p).", "trireme train");
   app.add_option("INPUT", arguments.input, "the input file (TOML)")->required();
-  app.add_option("key=value", arguments.overrides, "values that override the file's, e.g. run.steps=20");
+  app.add_option("key=value", arguments.overrides, "values that win over those of the file, such as run.steps=20");
   app.add_flag("--weights-only", arguments.weights_only,
-               "go on from a checkpoint's parameters and step, with optimizer moments of zero");
+               "go on from the weights and the step of the checkpoint alone; the moments of the optimizer start at zero");
   app.set_version_flag("--help-markdown", config::keys_markdown(), "print the keys of the input file as Markdown");
   app.footer("Keys of the input file and of the command line:\n\n" + config::keys_text());
   arguments.help = parse(app, argc, argv);

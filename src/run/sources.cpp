@@ -49,10 +49,7 @@ OpenedSources open(const config::Config& config, bool first_rank) {
       return std::make_unique<data::MarkovSource>(model.vocabulary, model.sequence, config.run.seed, part);
     };
     auto training = make(Part::training);
-    opened.yardstick = fmt::format(
-        "data: synthetic Markov source; its entropy is {:.4f} nats a token, which the loss of a model that has learnt it all "
-        "comes near\n",
-        training->entropy_rate());
+    opened.yardstick = fmt::format("data: a synthetic Markov source of entropy {:.4f} nats a token\n", training->entropy_rate());
     opened.entropy = {"entropy of the synthetic source", training->entropy_rate()};
     opened.sources = {std::move(training), evaluates ? make(Part::validation) : nullptr};
     return opened;
