@@ -29,7 +29,7 @@ H5FLAGS := $(if $(strip $(HDF5_HOME)),-I$(strip $(HDF5_HOME))/include,$(shell pk
 H5LIBS  := $(if $(strip $(HDF5_HOME)),-L$(strip $(HDF5_HOME))/lib -Wl$(,)-rpath$(,)$(strip $(HDF5_HOME))/lib -lhdf5,$(shell pkg-config --libs $(hdf5) 2>/dev/null))
 FLAGS   := -std=c++20 -g -fopenmp -Wall -Wextra -Wshadow -Wconversion -Isrc -I. $(H5FLAGS) \
            $(if $(strip $(NVTX)),-DTRIREME_NVTX -isystem $(strip $(CUDA_HOME))/include) \
-           $(if $(strip $(DEBUG)),-O0,-O2) $(if $(strip $(ARCH)),-march=$(strip $(ARCH))) \
+           $(if $(strip $(DEBUG)),-O0,$(if $(strip $(SAN)),-O1,-O2)) $(if $(strip $(ARCH)),-march=$(strip $(ARCH))) \
            $(if $(strip $(SAN)),-fsanitize=$(strip $(SAN)) -fno-sanitize-recover=all -fno-omit-frame-pointer -DTRIREME_NO_CLONES) \
            $(if $(findstring thread,$(SAN)),-DTRIREME_RACES)
 # The kernels' own: sqrt and the like as instructions, so that loops vectorise; this is not fast-math.
@@ -140,7 +140,10 @@ fuzz:  ## damaged files of every format, by libFuzzer, FUZZ_SECONDS each; what c
 	  echo "make: $(CLANG) does not link -fsanitize=fuzzer,address,undefined: it takes clang and its run-time library (Debian: clang, libclang-rt-14-dev), or CLANG=..." >&2; exit 2; }
 	@$(MAKE) $(jobs) --no-print-directory build/fuzz/harness
 	@validation/fuzz/run.sh build/fuzz/harness $(FUZZ_SECONDS)
-lint: deps  ## format, what may include what, every header by itself
+documents: build  ## write the tables of keys in input/README.md anew
+	@{ sed '/^<!-- keys/q' input/README.md; $B/trireme train --help-markdown; } >build/keys.md && mv build/keys.md input/README.md
+lint: deps  ## format, what may include what, every header by itself, the tables of keys
+	@$(MAKE) $(jobs) --no-print-directory build
 	@MPICXX="$(MPICXX)" FLAGS="$(FLAGS)" .ci/lint
 format:  ## rewrite the sources in the project's format
 	$(Q)git ls-files -co --exclude-standard '*.cpp' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
@@ -252,6 +255,6 @@ $(copies): $B/planted/%: % $$(wildcard $(bugs)/$$*.bugs) $(bugs)/read.awk $(bugs
 	@mkdir -p $(@D)
 	$(Q)awk -v source=$< -v table=$(filter %.bugs,$^) -f $(bugs)/read.awk -f $(bugs)/plant.awk > $@.new && mv $@.new $@
 FORCE:
-.PHONY: help deps build run test test-long test-slurm test-sanitize mutations mutation-check validate bench bench-build cuda-check gpu gpu-bench gpu-build driver toolkit fuzz lint format clean FORCE
+.PHONY: help deps build documents run test test-long test-slurm test-sanitize mutations mutation-check validate bench bench-build cuda-check gpu gpu-bench gpu-build driver toolkit fuzz lint format clean FORCE
 .SECONDARY:
 -include $(shell find $B build/cuda build/fuzz -name '*.d' 2>/dev/null)
