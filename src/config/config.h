@@ -90,6 +90,11 @@ struct Run {
   bool operator==(const Run&) const = default;
 };
 
+/// Whether a run evaluates after `step`, counted from 1.
+inline bool evaluates_after(const Run& run, std::int64_t step) {
+  return run.evaluate_every > 0 && (step % run.evaluate_every == 0 || step == run.steps);
+}
+
 struct Kernels {
   std::string gemm = "own";
   bool operator==(const Kernels&) const = default;

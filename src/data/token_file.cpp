@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hash.h"
 
 namespace trireme::data {
 namespace {
@@ -105,6 +106,7 @@ void TokenFile::check_index(const std::string& path, std::span<const std::byte> 
     last = boundary;
   }
   documents_ = D - 1;
+  index_hash_ = base::hash64(index);
   if (const std::int64_t bin = tokens_ * bytes_of(type_); ids_.size() != bin)
     refuse("{}.bin: {}: {} bytes, expected {} ({} tokens of {} bytes by {})", prefix_,
            ids_.size() < bin ? "truncated" : "too long", ids_.size(), bin, tokens_, bytes_of(type_), path);

@@ -29,6 +29,8 @@ class TokenFile {
 
   std::int64_t tokens() const { return tokens_; }
   std::int64_t documents() const { return documents_; }
+  /// XXH3 of all of PREFIX.idx.
+  std::uint64_t index_hash() const { return index_hash_; }
 
   /// Tokens first .. first + count - 1 of the stream into out [count]. Refuses an id outside the vocabulary; throws
   /// base::Error (failure) when the file has been cut short or cannot be read.
@@ -45,6 +47,7 @@ class TokenFile {
   base::PiecewiseFile ids_;
   IdType type_{};
   std::int64_t tokens_ = 0, documents_ = 0;
+  std::uint64_t index_hash_ = 0;
 };
 
 }  // namespace trireme::data

@@ -15,7 +15,7 @@ namespace trireme::run {
 AppendedFile::AppendedFile(std::string path) : path_(std::move(path)) {
   base::require_regular(path_);
   file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
-  if (file_ < 0) base::refuse("{}: cannot write: {}", path_, base::system_words(errno));
+  if (file_ < 0) base::fail("{}: cannot write: {}", path_, base::system_words(errno));
   char last = '\n';
   const off_t size = ::lseek(file_, 0, SEEK_END);
   if (size > 0 && ::pread(file_, &last, 1, size - 1) == 1 && last != '\n') waiting_ += '\n';

@@ -11,7 +11,7 @@ namespace trireme::run {
 /// on standard error.
 class AppendedFile {
  public:
-  /// Opens or makes the file; a last line without an end, as a crash leaves it, is ended. Throws base::Error (bad_input).
+  /// Opens or makes the file; a last line without an end, as a crash leaves it, is ended. Throws base::Error (failure).
   explicit AppendedFile(std::string path);
   ~AppendedFile();
   AppendedFile(const AppendedFile&) = delete;

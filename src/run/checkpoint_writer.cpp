@@ -181,6 +181,7 @@ void CheckpointWriter::start_publishing() {
                            .step = step_,
                            .samples = step_ * plan_.batch,
                            .config = plan_.config,
+                           .data = plan_.data,
                            .tensors = tensor_records(state_.table),
                            .files = {},
                            .master = {}};

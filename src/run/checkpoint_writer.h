@@ -22,6 +22,7 @@ struct CheckpointPlan {
   std::string config;                     // the resolved input file
   std::int64_t batch = 0;                 // samples a step
   std::int64_t keep = 0;                  // checkpoints that stay; 0: all
+  store::DataRecord data;                 // what is trained on
   std::vector<std::string> damaged = {};  // names of those that do not count
 };
 
@@ -47,6 +48,9 @@ class CheckpointWriter {
   /// Steps in the newest checkpoint published by this object, or resumed from; -1: none.
   std::int64_t saved_step() const { return saved_; }
   void set_saved_step(std::int64_t step) { saved_ = step; }
+  /// Where checkpoints go; those of saves that begin after move_to, on rank 0.
+  const std::string& folder() const { return plan_.folder; }
+  void move_to(const std::string& folder) { plan_.folder = folder; }
   const kernels::Arena& arena() const { return arena_; }
   /// Rank 0: what could not be done about the last save although the checkpoint is complete; else empty.
   const std::string& warning() const { return warning_; }

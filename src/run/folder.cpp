@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -11,12 +12,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/new_file.h"
 #include "base/process.h"
 #include "run/linked_folder.h"
+#include "store/checkpoint_folder.h"
 
 namespace trireme::run {
 namespace {
@@ -26,15 +29,36 @@ namespace fs = std::filesystem;
 const std::vector<std::string> files = {"config.toml",  "topology.tsv", "log.txt",     "metrics.csv",
                                         "summary.json", "status",       "entropy.json"};
 
-/// Whether there is anything in the folder that no run leaves behind, not even one that ended in its start.
-bool holds_other_things(const std::string& path) {
-  const std::set<std::string> others = {"lock", "checkpoints", "traces", "plots", "STOP", "SAVE", "watchdog"};
+/// What batch systems and shells write beside a run: slurm-7.out, train.log, job.err, train.o4711 and train.e4711.
+bool is_log(const fs::path& name) {
+  const std::string ending = name.extension();
+  if (ending == ".out" || ending == ".err" || ending == ".log") return true;
+  return ending.size() > 2 && (ending[1] == 'o' || ending[1] == 'e') &&
+         ending.find_first_not_of("0123456789", 2) == std::string::npos;
+}
+
+/// Names in the folder of what no run leaves behind, not even one that ended in its start.
+std::vector<std::string> other_things(const std::string& path) {
+  const std::set<std::string> others = {"lock", "starts", "checkpoints", "traces", "plots", "STOP", "SAVE", "watchdog"};
+  std::vector<std::string> names;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(path, ignored)) {
     const std::string name = base::final_name(entry.path().filename().string());
-    if (!others.contains(name) && std::find(files.begin(), files.end(), name) == files.end()) return true;
+    if (!is_log(name) && !others.contains(name) && std::find(files.begin(), files.end(), name) == files.end())
+      names.push_back(entry.path().filename());
   }
-  return false;
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void refuse_other_things(const std::string& path) {
+  constexpr std::size_t most = 3;
+  std::vector<std::string> names = other_things(path);
+  if (names.empty()) return;
+  const std::size_t count = names.size();
+  names.resize(std::min(count, most));
+  base::refuse("run.directory = \"{}\": this folder holds other things than a run: {}{}. Choose a new or an empty folder", path,
+               fmt::join(names, ", "), count > most ? fmt::format(" and {} more", count - most) : "");
 }
 
 /// Changes a file in place; false when not all of `text` could be written.
@@ -72,6 +96,25 @@ std::unique_ptr<FolderLock> lock_folder(const std::string& path) {
   }
 }
 
+/// "0001" for the first of the folders in `starts`, or one more than the last.
+std::string next_start(const std::string& starts) {
+  int last = 0;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(starts, ignored))
+    last = std::max(last, std::atoi(entry.path().filename().c_str()));
+  return fmt::format("{:04}", last + 1);
+}
+
+/// Replaces the file `status`. On a full disk in place, where the old text has a block.
+void write_status_in(const std::string& directory, const std::string& text) noexcept {
+  const std::string file = directory + "/status";
+  try {
+    base::write_file_atomically(file, text + "\n");
+  } catch (const std::exception&) {
+    if (!overwrite(file, text + "\n")) overwrite(file, text.substr(0, text.find(' ')) + " ended\n");  // as long as "running"
+  }
+}
+
 }  // namespace
 
 void check_run_folder(const std::string& path, const std::string& input) {
@@ -82,8 +125,7 @@ void check_run_folder(const std::string& path, const std::string& input) {
   if (!fs::is_directory(existing, ignored)) base::refuse("run.directory = \"{}\": {} is not a folder", path, existing.string());
   if (access(existing.c_str(), W_OK | X_OK) != 0)
     base::refuse("run.directory = \"{}\": cannot write in {}: {}", path, existing.string(), std::strerror(errno));
-  if (fs::exists(path, ignored) && !fs::exists(path + "/status", ignored) && holds_other_things(path))
-    base::refuse("run.directory = \"{}\": this folder holds other things than a run; choose a new or an empty one", path);
+  if (fs::exists(path, ignored) && !fs::exists(path + "/status", ignored)) refuse_other_things(path);
   if (fs::equivalent(path + "/config.toml", input, ignored))
     base::refuse(
         "run.directory = \"{}\": the run would overwrite its own input file {}; copy that elsewhere or choose another folder",
@@ -106,24 +148,90 @@ void check_output_file(const std::string& key, const std::string& path) {
   }
 }
 
-void write_status_in(const std::string& directory, const std::string& text) noexcept {
-  const std::string file = directory + "/status";
-  try {
-    base::write_file_atomically(file, text + "\n");
-  } catch (const std::exception&) {
-    if (!overwrite(file, text + "\n")) overwrite(file, text.substr(0, text.find(' ')) + " ended\n");  // as long as "running"
+void write_end_in(const std::string& directory, base::Exit status, const std::string& why) noexcept {
+  write_status_in(directory, fmt::format("{} {}", static_cast<int>(status), why));
+}
+
+void correct_status_of_done(const std::string& directory) noexcept {
+  std::string said;
+  std::getline(std::ifstream(directory + "/status"), said);
+  if (said == "running") write_end_in(directory, base::Exit::done, "done");
+}
+
+NewFolders::NewFolders(const std::string& path) {
+  fs::path folder;
+  for (const fs::path& part : fs::absolute(path)) {
+    folder /= part;
+    std::error_code error;
+    if (fs::create_directory(folder, error)) made_.push_back(folder);
+    if (!error) continue;
+    remove();
+    base::refuse("run.directory = \"{}\": cannot make the folder {}: {}", path, folder.string(), error.message());
   }
 }
 
-RunFolder::RunFolder(std::string path, bool resumes) : path_(std::move(path)), lock_(lock_folder(path_)) {
+NewFolders::~NewFolders() { remove(); }
+
+void NewFolders::remove() noexcept {
+  while (!made_.empty() && rmdir(made_.back().c_str()) == 0) made_.pop_back();
+}
+
+RunFolder::RunFolder(std::string path) : path_(std::move(path)), made_(path_), lock_(path_), place_(path_) {
+  print(lock_.note());
+}
+
+RunFolder::~RunFolder() {
+  look();
+  std::error_code ignored;
+  if (!begun_) fs::remove_all(file("watchdog"), ignored);  // its notes, where there are several nodes
+}
+
+void RunFolder::begin(const StartFiles& start) {
   for (const char* name : {"checkpoints", "traces"}) own_linked_folder(path_, name);
   base::remove_partial_files(path_, files);
-  std::error_code error;
-  if (!resumes)
-    for (const char* name : {"metrics.csv", "log.txt", "summary.json"}) fs::remove(file(name), error);
-  if (fs::is_symlink(file("log.txt"), error)) fs::remove(file("log.txt"), error);  // what it leads to is not the run's
+  keep_start(start);
+  const bool replaces = !start.resumes && fs::exists(file("metrics.csv"));
+  std::error_code ignored;
+  if (!start.resumes)
+    for (const char* name : {"metrics.csv", "log.txt", "summary.json"}) fs::remove(file(name), ignored);
+  if (fs::is_symlink(file("log.txt"), ignored)) fs::remove(file("log.txt"), ignored);  // what it leads to is not the run's
   log_.emplace(file("log.txt"));
-  print(lock_->note());
+  log_->append(printed_);
+  made_.keep();
+  begun_ = true;
+  if (replaces) print("note: no checkpoint here: starts from step 0, and replaces what an earlier run recorded\n");
+  for (const std::string& name : store::remove_partials(checkpoints_of(path_)))
+    print(fmt::format("removed what an unfinished save or removal left: {}\n", name));
+  write_status_in(path_, "running");
+}
+
+void RunFolder::keep_start(const StartFiles& start) const {
+  const std::string starts = file("starts"), own = starts + "/" + next_start(starts);
+  std::error_code error;
+  fs::create_directories(own, error);
+  if (error) base::fail("{}: cannot make this folder: {}", own, error.message());
+  for (const std::string& folder : {own, path_}) {
+    base::write_file_atomically(folder + "/config.toml", start.config);
+    base::write_file_atomically(folder + "/topology.tsv", start.topology);
+  }
+}
+
+void RunFolder::end(base::Exit status, const std::string& why) noexcept {
+  if (look() == Whereabouts::removed) return;
+  const bool refused = status == base::Exit::bad_input || status == base::Exit::mismatch;
+  if (begun_ || (status != base::Exit::done && !refused))
+    write_end_in(path_, status, why);
+  else if (!refused)
+    correct_status_of_done(path_);
+}
+
+Whereabouts RunFolder::look() {
+  if (found_ == Whereabouts::removed || place_.is_at(path_)) return found_;
+  const std::string place = place_.path();
+  found_ = place.empty() ? Whereabouts::removed : Whereabouts::moved;
+  if (!place.empty()) path_ = place;
+  lock_.moved_to(place);
+  return found_;
 }
 
 void RunFolder::write(const std::string& name, const std::string& content) const {
@@ -135,6 +243,13 @@ void RunFolder::print(const std::string& text) {
     base::print_error(fmt::format("warning: standard output: cannot write: {}; the run goes on, and {} has its lines",
                                   std::strerror(errno), file("log.txt")));
   note(text);
+}
+
+void RunFolder::note(const std::string& text) {
+  if (log_)
+    log_->append(text);
+  else
+    printed_ += text;
 }
 
 }  // namespace trireme::run

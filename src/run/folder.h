@@ -5,16 +5,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "run/appended_file.h"
 #include "run/folder_lock.h"
+#include "run/folder_place.h"
 
 namespace trireme::run {
 
-/// Refuses (bad_input) a folder in which this process could not write, that holds other things than a run, the file `input`
-/// that a run there would overwrite, that another running job holds, or where a link leads to what is not the run's. Changes
-/// nothing.
+/// Refuses (bad_input) a folder in which this process could not write, that holds other things than a run and logs, the file
+/// `input` that a run there would overwrite, that another running job holds, or where a link leads to what is not the run's.
+/// Changes nothing.
 void check_run_folder(const std::string& path, const std::string& input);
 
 /// Refuses (bad_input) a file that could not be written at the end of a run: no folder, no right, a folder of that name.
@@ -23,32 +25,77 @@ void check_output_file(const std::string& key, const std::string& path);
 /// The checkpoints of the run in `path`.
 inline std::string checkpoints_of(const std::string& path) { return path + "/checkpoints"; }
 
-/// Replaces the file `status` of a run: how it ended, or "running", which stays when it is killed. On a full disk in place, where
-/// the old text has a block; never an error. Rank 0's by RunFolder; the watchdog's by any rank, since rank 0 may be the silent
-/// one.
-void write_status_in(const std::string& directory, const std::string& text) noexcept;
+/// Replaces the file `status` of a run by how it ended; never an error. Any rank, since rank 0 may be the silent one; rank 0 else
+/// by RunFolder.
+void write_end_in(const std::string& directory, base::Exit status, const std::string& why) noexcept;
+
+/// Of a run that is done, though the start that did it was killed before it could say so: "running" becomes "0 done".
+void correct_status_of_done(const std::string& directory) noexcept;
+
+/// Folders that were not there before. Those that are still empty at the end go again, unless they are to stay.
+class NewFolders {
+ public:
+  /// Makes `path`, and folders above it as needed.
+  explicit NewFolders(const std::string& path);
+  ~NewFolders();
+  NewFolders(const NewFolders&) = delete;
+  NewFolders& operator=(const NewFolders&) = delete;
+  void keep() { made_.clear(); }
+
+ private:
+  void remove() noexcept;
+
+  std::vector<std::string> made_;  // the innermost last
+};
+
+/// What the folder keeps of each start that takes steps, in starts/0001 and so on, and of the newest one beside its results.
+struct StartFiles {
+  bool resumes = false;          // else what an earlier run printed and recorded goes
+  std::string config, topology;  // config.toml, topology.tsv
+};
+
+/// Somebody may move or remove the folder of a run that goes on.
+enum class Whereabouts { in_place, moved, removed };
 
 class RunFolder {
  public:
-  /// Makes the folder and takes its lock: one job a folder, until this object or the process ends. A second start is refused
-  /// with the holder's host, process and job. Unless the run `resumes`, what an earlier one printed and recorded is removed.
-  RunFolder(std::string path, bool resumes);
+  /// Makes the folder and holds it: one job a folder, until this object or the process ends. A second start is refused with the
+  /// holder's host, process and job. Nothing else changes before begin(), and a new folder goes again when there was none.
+  explicit RunFolder(std::string path);
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+
+  /// Right before the first step: the start is written down, `status` is "running".
+  void begin(const StartFiles& start);
+  /// How this start ended. A start that took no step and had none to take, or that was refused, leaves `status` as it was.
+  void end(base::Exit status, const std::string& why) noexcept;
+
+  /// Where the folder is: once it was moved, path() follows it.
+  Whereabouts look();
+  const std::string& path() const { return path_; }
 
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   void write(const std::string& name, const std::string& content) const;
-  /// To standard output and log.txt. Output that nobody takes any more is said once on standard error; the run goes on.
+  /// To standard output and, from begin() on, log.txt. Output that nobody takes any more is said once on standard error; the run
+  /// goes on.
   void print(const std::string& text);
-  /// To log.txt alone.
-  void note(const std::string& text) { log_->append(text); }
+  /// To log.txt alone, from begin() on.
+  void note(const std::string& text);
   /// Why the last lines are not in log.txt; empty when they are.
-  const std::string& log_fault() const { return log_->fault(); }
-  void write_status(const std::string& text) const noexcept { write_status_in(path_, text); }
+  std::string log_fault() const { return log_ ? log_->fault() : ""; }
 
  private:
+  void keep_start(const StartFiles& start) const;
+
   std::string path_;
-  std::unique_ptr<FolderLock> lock_;
+  NewFolders made_;
+  FolderLock lock_;
+  FolderPlace place_;
+  Whereabouts found_ = Whereabouts::in_place;
+  std::string printed_;  // before begin()
   std::optional<AppendedFile> log_;
-  bool output_failed_ = false;
+  bool begun_ = false, output_failed_ = false;
 };
 
 }  // namespace trireme::run

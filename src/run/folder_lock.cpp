@@ -146,6 +146,11 @@ void FolderLock::write_holder() const {
   base::refuse("{}: cannot write: {}", path_, base::system_words(error));
 }
 
+void FolderLock::moved_to(const std::string& folder) {
+  folder_ = folder;
+  path_ = folder.empty() ? "" : path_of(folder);
+}
+
 FolderLock::~FolderLock() {
   unlink(path_.c_str());
   close(file_);

@@ -21,6 +21,8 @@ class FolderLock {
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
+  /// The folder is `folder` now; empty: it was removed, and its lock with it.
+  void moved_to(const std::string& folder);
   /// What to tell the user when it is not an flock; else empty.
   const std::string& note() const { return note_; }
 

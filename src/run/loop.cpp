@@ -24,9 +24,12 @@ bool ends(Request request) { return request == Request::save_and_end || request 
 Loop::Loop(const config::Resolved& resolved, const Start& start, train::Trainer& trainer, const Machine& machine,
            const Signals& signals, RunFolder* folder)
     : world_(trainer.grid().world()),
+      resolved_(resolved),
       config_(resolved.config),
+      start_(start),
       trainer_(trainer),
-      first_step_(start.origin.step),
+      folder_(folder),
+      owes_evaluation_(start.owes_evaluation),
       requests_(world_, signals, config_.run.directory, config_.run.time_limit),
       recorder_(world_, config_, start, machine, folder),
       saves_(resolved, start, trainer, requests_, recorder_),
@@ -34,25 +37,46 @@ Loop::Loop(const config::Resolved& resolved, const Start& start, train::Trainer&
               trainer.replica().device()) {}
 
 Ended Loop::run() {
-  recorder_.open();
-  read_ahead(first_step_);
-  StepRecord record{.step = first_step_, .result = {}, .validation_loss = {}};
-  Request request = next_request();
+  StepRecord record{.step = start_.origin.step, .result = {}, .validation_loss = {}};
+  const bool has_work = record.step < config_.run.steps || owes_evaluation_;
+  read_ahead(record.step);
+  Request request = has_work ? next_request() : Request::none;
+  if (has_work && !ends(request) && !any_fault_) {
+    begin();
+    if (owes_evaluation_) {
+      make_up_evaluation(record);
+      request = next_request();
+    }
+  }
   while (record.step < config_.run.steps && !ends(request) && !any_fault_) {
     tracer_.begin(record.step + 1);
     record = step(record.step);
     if (record.result.finite()) request = next_request();
-    if (record.result.finite() && !ends(request)) evaluate(record);
+    owes_evaluation_ = evaluates_after(config_.run, record.step);
+    if (record.result.finite() && owes_evaluation_ && !ends(request)) {
+      record.validation_loss = trainer_.evaluate();
+      owes_evaluation_ = false;
+      request = next_request();
+    }
     record.peak_memory_bytes = peak_memory_;
     recorder_.log(record);
     stop_if_not_finite(record);
     stop_if_copies_differ(record.step);
     if (!ends(request) && (request == Request::save || saves_.due(record.step))) save(record.step);
     if (request == Request::save) requests_.honoured();
-    if (record.validation_loss && !ends(request)) request = next_request();
     end_trace();
   }
   return end(request, record);
+}
+
+/// From here on the run's folder is this start's.
+void Loop::begin() {
+  world_.agree([&] {
+    if (!folder_) return;
+    const std::string head = fmt::format("# ran on {} ranks, from step {}\n", world_.size(), start_.origin.step);
+    folder_->begin({start_.resumes, head + config::write_config(resolved_), grid::topology_tsv(start_.places)});
+  });
+  recorder_.open();
 }
 
 StepRecord Loop::step(std::int64_t k) {
@@ -74,18 +98,25 @@ void Loop::read_ahead(std::int64_t step) {
   }
 }
 
+/// A folder that is no longer where it was ends the run, after a save to where it is now.
 Request Loop::next_request() {
-  std::array<std::int64_t, 3> shared = {saves_.busy(), peak_resident_memory(), fault_.has_value()};
+  std::array<std::int64_t, 4> shared = {saves_.busy(), peak_resident_memory(), fault_.has_value(),
+                                        folder_ ? static_cast<std::int64_t>(folder_->look()) : 0};
   const Request request = requests_.next(shared);
-  const auto [busy, peak_memory, any_fault] = shared;
-  peak_memory_ = peak_memory, any_fault_ = any_fault > 0;
+  const auto [busy, peak_memory, any_fault, folder_is] = shared;
+  peak_memory_ = peak_memory, any_fault_ = any_fault > 0, folder_is_ = static_cast<Whereabouts>(folder_is);
   saves_.advance(busy);
-  return request;
+  if (folder_is_ == Whereabouts::in_place) return request;
+  if (folder_) saves_.move_to(checkpoints_of(folder_->path()));
+  return Request::save_and_end;
 }
 
-void Loop::evaluate(StepRecord& record) {
-  const auto every = config_.run.evaluate_every;
-  if (every > 0 && (record.step % every == 0 || record.step == config_.run.steps)) record.validation_loss = trainer_.evaluate();
+/// Of the step that was done last, into the row that it has in metrics.csv already.
+void Loop::make_up_evaluation(StepRecord& record) {
+  record.validation_loss = trainer_.evaluate();
+  owes_evaluation_ = false;
+  recorder_.complete(record);
+  if (!std::isfinite(*record.validation_loss)) stop_if_not_finite(record);
 }
 
 void Loop::save(std::int64_t step) {
@@ -156,8 +187,10 @@ void Loop::stop_if_copies_differ(std::int64_t step) {
   if (!fault.empty()) stop(base::Exit::mismatch, fmt::format("after step {}: {}", step, fault));
 }
 
-/// What this start has to leave behind; a last save that fails is thrown once all else is written.
-void Loop::finish(const StepRecord& last) {
+/// What this start has to leave behind; a last save that fails is thrown once all else is written. The evaluation after the last
+/// step of all comes after its save: who sent a signal may not wait for it.
+void Loop::finish(StepRecord& last) {
+  const bool all_done = last.step >= config_.run.steps;
   std::optional<grid::Agreed> not_saved;
   if (recorder_.steps() > 0) {
     stop_if_weights_not_finite(last.step);
@@ -166,27 +199,41 @@ void Loop::finish(const StepRecord& last) {
     } catch (const grid::Agreed& failed) {
       not_saved = failed;
     }
+    if (owes_evaluation_ && all_done) make_up_evaluation(last);
     recorder_.summarize(trainer_, saves_.arena(), last);
   }
-  if (last.step >= config_.run.steps && !config_.run.final_weights.empty())
+  if (all_done && !config_.run.final_weights.empty())
     save_weights(config_.run.final_weights, config_.model, trainer_.layout().stage_map, trainer_.replica());
   if (not_saved) throw *not_saved;
 }
 
-Ended Loop::end(Request request, const StepRecord& last) {
-  if (recorder_.steps() == 0 && !any_fault_)
-    recorder_.print(fmt::format("step {} of {}: nothing was left to do\n", last.step, config_.run.steps));
+/// What could be saved has been, where the folder is now.
+void Loop::stop_if_moved(std::int64_t step) {
+  if (folder_is_ == Whereabouts::in_place) return;
+  const std::string was = fmt::format("run.directory = \"{}\" was", config_.run.directory);
+  const std::string end = fmt::format("while the run was going; it ended at step {} of {}", step, config_.run.steps);
+  if (folder_is_ == Whereabouts::removed)
+    stop(base::Exit::failure, fmt::format("{} removed {}, and nothing of it is left", was, end));
+  std::string place = folder_ ? folder_->path() : "";
+  world_.everyone().broadcast(place);
+  stop(base::Exit::failure,
+       fmt::format("{0} moved to {1} {2}. To go on, start again with run.directory={1}, or move it back", was, place, end));
+}
+
+Ended Loop::end(Request request, StepRecord& last) {
   recorder_.last_step_done();
   if (any_fault_ && !ends(request)) stop_for_tokens(last.step);
-  finish(last);
+  if (folder_is_ != Whereabouts::removed) finish(last);
+  stop_if_moved(last.step);
   if (last.step >= config_.run.steps) {
+    if (recorder_.steps() == 0) recorder_.print(done_text(start_, config_.run));
     world_.agree([&] {
       const std::string lost = recorder_.lost();
       if (!lost.empty()) base::fail("all steps are done, but a result is not on disk: {}", lost);
     });
     return {base::Exit::done, "done"};
   }
-  const std::string why = last.step > 0
+  const std::string why = recorder_.steps() > 0
                               ? fmt::format("saved at step {} of {}: {}", last.step, config_.run.steps, requests_.reason())
                               : "ended before the first step: " + requests_.reason();
   recorder_.print(why + "\n");

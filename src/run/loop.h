@@ -30,10 +30,11 @@ class Loop {
   Ended run();
 
  private:
+  void begin();
   StepRecord step(std::int64_t k);
   void read_ahead(std::int64_t step);
   Request next_request();
-  void evaluate(StepRecord& record);
+  void make_up_evaluation(StepRecord& record);
   void save(std::int64_t step);
   void end_trace();
   [[noreturn]] void stop(base::Exit status, const std::string& why);
@@ -41,13 +42,18 @@ class Loop {
   void stop_if_not_finite(const StepRecord& record);
   void stop_if_weights_not_finite(std::int64_t step);
   void stop_if_copies_differ(std::int64_t step);
-  void finish(const StepRecord& last);
-  Ended end(Request request, const StepRecord& last);
+  void finish(StepRecord& last);
+  void stop_if_moved(std::int64_t step);
+  Ended end(Request request, StepRecord& last);
 
   grid::World& world_;
+  const config::Resolved& resolved_;
   const config::Config& config_;
+  const Start& start_;
   train::Trainer& trainer_;
-  std::int64_t first_step_;  // steps done before this start
+  RunFolder* folder_;
+  bool owes_evaluation_;                           // of the step that was done last
+  Whereabouts folder_is_ = Whereabouts::in_place;  // as last agreed
   Requests requests_;
   Recorder recorder_;
   Saves saves_;

@@ -74,6 +74,18 @@ void Recorder::log(const StepRecord& record) {
   folder_->print(step_line(record, config_.run.steps, peak_flops_, left));
 }
 
+void Recorder::complete(const StepRecord& record) {
+  if (!folder_) return;
+  const grid::Activity::Scope scope(world_.activity(), grid::Work::output);
+  try {
+    metrics_->complete(record);
+  } catch (const base::Error& error) {
+    lost_result_ = error.what();
+    base::print_error(fmt::format("warning: {}", lost_result_));
+  }
+  folder_->print(fmt::format("step {}/{}  validation {:.4f}\n", record.step, config_.run.steps, *record.validation_loss));
+}
+
 void Recorder::last_step_done() { private_last_step_ = private_memory(); }
 
 RunFacts Recorder::facts(const StepRecord& last, std::int64_t peak_memory) const {
@@ -93,15 +105,15 @@ void Recorder::summarize(train::Trainer& trainer, const kernels::Arena& snapshot
     const RunFacts run = facts(last, static_cast<std::int64_t>(peak_memory));
     folder_->write("summary.json", summary_json(table, config_, start_.layout.shape, run));
   } catch (const base::Error& error) {
-    lost_summary_ = error.what();
-    base::print_error(fmt::format("warning: {}", lost_summary_));
+    lost_result_ = error.what();
+    base::print_error(fmt::format("warning: {}", lost_result_));
   }
   folder_->print("\n" + end_table(table, start_));
 }
 
 std::string Recorder::lost() const {
   if (!folder_) return "";
-  for (const std::string& fault : {lost_summary_, metrics_->fault(), folder_->log_fault()})
+  for (const std::string& fault : {lost_result_, metrics_ ? metrics_->fault() : "", folder_->log_fault()})
     if (!fault.empty()) return fault;
   return "";
 }

@@ -30,6 +30,8 @@ class Recorder {
   StepRecord record(std::int64_t step, const train::StepResult& result, double seconds);
   /// Writes its row, and prints its line if it is a step that is logged.
   void log(const StepRecord& record);
+  /// Writes the validation loss of `record` into its row, and prints it.
+  void complete(const StepRecord& record);
   /// After the last step and before the last save: what private memory has come to.
   void last_step_done();
   /// summary.json, and the table of where time went. `snapshot`: the memory that saves take.
@@ -54,7 +56,7 @@ class Recorder {
   Machine machine_;
   RunFolder* folder_;
   std::optional<MetricsFile> metrics_;
-  std::string lost_summary_;
+  std::string lost_result_;
   std::vector<double> seconds_;  // of each step since this start
   double peak_flops_;            // a rank, as measured; 0: it cannot be right
   std::int64_t private_first_step_ = 0, private_last_step_ = 0;

@@ -39,6 +39,15 @@ void add_range(std::string& text, std::int64_t first, std::int64_t last) {
   text += first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last);
 }
 
+/// Where the validation loss of the row of `step` belongs in the text; npos when the row is not there or has one.
+std::size_t empty_validation(const std::string& metrics, std::int64_t step) {
+  const std::size_t row = metrics.find(fmt::format("\n{},", step));
+  std::size_t at = row;
+  for (int k = 0; k < 4 && at != std::string::npos; ++k) at = metrics.find(',', at + 1);
+  const bool whole = at != std::string::npos && at + 1 < metrics.find('\n', row + 1);
+  return whole && metrics[at + 1] == ',' ? at + 1 : std::string::npos;
+}
+
 std::vector<RankColumn> rank_columns(train::Trainer& trainer, const kernels::Arena& snapshot, const ProcessFacts& process) {
   const grid::Activity& activity = trainer.grid().world().activity();
   std::vector<RankColumn> columns = {
@@ -94,9 +103,13 @@ KeptRows kept_rows(const std::string& text, std::int64_t step, std::int64_t batc
   return kept;
 }
 
-MetricsFile::MetricsFile(const std::string& path, const std::string& rows) {
-  base::write_file_atomically(path, metrics_header + rows);
-  file_.emplace(path);
+bool lacks_validation(const std::string& metrics, std::int64_t step) {
+  return empty_validation(metrics, step) != std::string::npos;
+}
+
+MetricsFile::MetricsFile(const std::string& path, const std::string& rows) : path_(path) {
+  base::write_file_atomically(path_, metrics_header + rows);
+  file_.emplace(path_);
 }
 
 void MetricsFile::append(const StepRecord& r) {
@@ -117,6 +130,15 @@ StepTimes step_times(std::vector<double> seconds) {
   times.median = (seconds[(n - 1) / 2] + seconds[n / 2]) / 2;
   times.total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   return times;
+}
+
+void MetricsFile::complete(const StepRecord& record) {
+  std::string metrics = base::read_file(path_);
+  const std::size_t at = empty_validation(metrics, record.step);
+  if (at == std::string::npos) return;  // the row waits for room on the disk
+  metrics.insert(at, base::real_text(*record.validation_loss));
+  base::write_file_atomically(path_, metrics);
+  file_.emplace(path_);
 }
 
 RankTable gather_ranks(train::Trainer& trainer, const kernels::Arena& snapshot, const ProcessFacts& process) {

@@ -35,6 +35,9 @@ struct KeptRows {
 /// `text`: the file. A row has a cell a column, and step x `batch` samples; the rows of later steps are no loss.
 KeptRows kept_rows(const std::string& text, std::int64_t step, std::int64_t batch);
 
+/// Whether the row of `step` is in the text of a metrics.csv, and without a validation loss.
+bool lacks_validation(const std::string& metrics, std::int64_t step);
+
 /// Appends rows, each at once on disk or, while the disk is full, as soon as it no longer is. Reals in the shortest form that
 /// reads back the same.
 class MetricsFile {
@@ -42,10 +45,13 @@ class MetricsFile {
   /// Begins a file with the rows that are kept.
   MetricsFile(const std::string& path, const std::string& rows);
   void append(const StepRecord& record);
+  /// Writes the validation loss of `record` into its row, which lacks it.
+  void complete(const StepRecord& record);
   /// Why the last rows are not in the file; empty when they are.
   const std::string& fault() const { return file_->fault(); }
 
  private:
+  std::string path_;
   std::optional<AppendedFile> file_;
 };
 

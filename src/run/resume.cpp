@@ -7,6 +7,8 @@
 
 #include "base/process.h"
 #include "config/keys.h"
+#include "run/data_record.h"
+#include "run/seen_by_all.h"
 #include "store/checkpoint_folder.h"
 
 namespace trireme::run {
@@ -66,16 +68,45 @@ std::string line(const Change& change) {
   return fmt::format("{}: {} in the checkpoint, {} now", change.key->full_name(), change.before, change.now);
 }
 
+/// What has changed in the data, if the configuration still names some; refuses as check_resume() says.
+std::vector<std::string> data_changes(const CheckpointReader& checkpoint, const config::Data& names, const store::DataRecord& now,
+                                      bool weights_only) {
+  const store::DataRecord& before = checkpoint.manifest().data;
+  std::vector<std::string> lines;
+  if (now.training && !before.training)
+    lines.push_back("not compared: the training data; this checkpoint does not tell what it was trained on");
+  if (now.training && before.training && now.training != before.training) {
+    const std::vector<std::string> found = differences(*before.training, *now.training);
+    if (!weights_only)
+      base::refuse(
+          "{} was trained on other data than data.tokens = \"{}\" names now:\n  {}\n"
+          "A run goes on with the data that it began with. To train on this data, choose another run.directory, for example "
+          "run.directory={}. To go on from the weights of this checkpoint with this data, add --weights-only",
+          checkpoint.folder(), names.tokens, fmt::join(found, "\n  "),
+          (std::filesystem::path("runs") / std::filesystem::path(names.tokens).filename()).string());
+    lines.push_back(fmt::format("data.tokens names other data: {}", fmt::join(found, "; ")));
+  }
+  if (now.validation && before.validation && now.validation != before.validation)
+    lines.push_back(fmt::format("data.validation names other data, and validation losses from here on are of that: {}",
+                                fmt::join(differences(*before.validation, *now.validation), "; ")));
+  return lines;
+}
+
 }  // namespace
 
 Verified newest_verified(grid::World& world, const std::string& folder) {
-  std::string list;  // as rank 0 sees it: all must try the same, a name a line
+  std::string list, newest;  // as rank 0 sees it: all must try the same, a name a line
   world.agree([&] {
     if (world.rank() != 0) return;
-    for (const std::string& path : store::list_checkpoints(folder))
-      list += std::filesystem::path(path).filename().string() + "\n";
+    for (const std::string& path : store::list_checkpoints(folder)) {
+      const std::string name = std::filesystem::path(path).filename().string();
+      list += name + "\n";
+      if (newest.empty() && std::filesystem::exists(path + "/manifest.json")) newest = name + "/manifest.json";
+    }
   });
   world.everyone().broadcast(list);
+  world.everyone().broadcast(newest);
+  if (!newest.empty()) refuse_unless_seen_by_all(world, folder, newest);
   Verified found;
   std::istringstream names(list);
   for (std::string name, faults; std::getline(names, name); faults.clear()) {
@@ -100,6 +131,7 @@ std::unique_ptr<CheckpointReader> verified(grid::World& world, const std::string
     if (world.rank() == 0) folder = store::find_checkpoint(path);
   });
   world.everyone().broadcast(folder);
+  refuse_unless_seen_by_all(world, folder, "manifest.json");
   auto reader = try_verified(world, folder, faults);
   world.everyone().broadcast(faults);
   world.agree([&] {
@@ -116,7 +148,8 @@ void check_same_model(const CheckpointReader& checkpoint, const config::Resolved
     refuse(checkpoint.folder(), differences, "A checkpoint's model cannot be changed: give these keys its values");
 }
 
-std::vector<std::string> check_resume(const CheckpointReader& checkpoint, const config::Resolved& resolved) {
+std::vector<std::string> check_resume(const CheckpointReader& checkpoint, const config::Resolved& resolved,
+                                      const store::DataRecord& data, bool weights_only) {
   std::vector<std::string> fixed, free;
   for (const Change& change : changes(checkpoint, resolved)) {
     if (change.key->fixed)
@@ -128,7 +161,13 @@ std::vector<std::string> check_resume(const CheckpointReader& checkpoint, const 
     refuse(checkpoint.folder(), fixed,
            "A run goes on with the same model and the same order of samples. Undo the change, or start in another run.directory; "
            "model.initial takes weights from a checkpoint of the same model");
+  for (std::string& change : data_changes(checkpoint, resolved.config.data, data, weights_only))
+    free.push_back(std::move(change));
   return free;
+}
+
+bool evaluation_was_due(const CheckpointReader& checkpoint) {
+  return config::evaluates_after(configuration_of(checkpoint).config.run, checkpoint.manifest().step);
 }
 
 void load_state(const CheckpointReader& checkpoint, const train::TrainingState& state, bool moments, kernels::Device& device) {

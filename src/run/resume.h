@@ -29,9 +29,14 @@ std::unique_ptr<store::CheckpointReader> verified(grid::World& world, const std:
 /// Refuses (bad_input) a checkpoint of another model: each key with both values, and the cure.
 void check_same_model(const store::CheckpointReader& checkpoint, const config::Resolved& resolved);
 
-/// Refuses (bad_input) changes that a resumed run cannot honour: of the model, of what decides which samples a step takes.
-/// Returns a line for each other key whose value has changed since the checkpoint: "optimizer.learning_rate: 0.001 -> 0.0001".
-std::vector<std::string> check_resume(const store::CheckpointReader& checkpoint, const config::Resolved& resolved);
+/// Refuses (bad_input) changes that a resumed run cannot honour: of the model, of what decides which samples a step takes, and,
+/// unless `weights_only`, of the training data, which is `data` now. Returns a line for each other change since the checkpoint:
+/// "optimizer.learning_rate: 0.001 -> 0.0001".
+std::vector<std::string> check_resume(const store::CheckpointReader& checkpoint, const config::Resolved& resolved,
+                                      const store::DataRecord& data, bool weights_only);
+
+/// Whether a run of the configuration that the checkpoint was written with evaluates after its step.
+bool evaluation_was_due(const store::CheckpointReader& checkpoint);
 
 /// Reads this rank's slices of every row, copies included; `moments`: Adam's two as well. No communication.
 void load_state(const store::CheckpointReader& checkpoint, const train::TrainingState& state, bool moments,

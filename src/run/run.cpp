@@ -1,6 +1,5 @@
 #include "run/run.h"
 
-#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
@@ -8,35 +7,24 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/units.h"
-#include "config/write.h"
 #include "grid/watchdog.h"
 #include "run/crash_note.h"
 #include "run/loop.h"
 #include "run/machine.h"
 #include "run/non_finite.h"
 #include "run/report.h"
-#include "store/checkpoint_folder.h"
+#include "run/seen_by_all.h"
 
 namespace trireme::run {
 namespace {
 
-std::string status_text(base::Exit status, const std::string& why) { return fmt::format("{} {}", static_cast<int>(status), why); }
-
-std::unique_ptr<RunFolder> open_folder(grid::World& world, const config::Resolved& resolved, const Start& start,
-                                       const std::string& banner) {
+/// Rank 0's folder, which all ranks have seen; nothing in it is changed before the first step.
+std::unique_ptr<RunFolder> hold_folder(grid::World& world, const std::string& directory) {
   std::unique_ptr<RunFolder> folder;
   world.agree([&] {
-    if (world.rank() != 0) return;
-    const bool replaces = !start.resumes && std::filesystem::exists(resolved.config.run.directory + "/metrics.csv");
-    folder = std::make_unique<RunFolder>(resolved.config.run.directory, start.resumes);
-    if (replaces) folder->print("note: no checkpoint here: starts from step 0, and replaces what an earlier run recorded\n");
-    for (const std::string& name : store::remove_partials(checkpoints_of(resolved.config.run.directory)))
-      folder->print(fmt::format("removed what an unfinished save or removal left: {}\n", name));
-    folder->write_status("running");
-    folder->write("config.toml", fmt::format("# ran on {} ranks\n{}", world.size(), config::write_config(resolved)));
-    folder->write("topology.tsv", grid::topology_tsv(start.places));
-    folder->print(banner + start_block(resolved.config, start) + start.resumed);
+    if (world.rank() == 0) folder = std::make_unique<RunFolder>(directory);
   });
+  refuse_unless_seen_by_all(world, directory, "lock");
   return folder;
 }
 
@@ -60,39 +48,55 @@ std::unique_ptr<grid::Watchdog> start_watchdog(grid::World& world, const config:
       grid::Watchdog::Options{.limit = run.watchdog, .folder = run.directory + "/watchdog", .end = end});
 }
 
+/// Every rank: builds the trainer, and runs the steps.
+Ended train(grid::World& world, const config::Resolved& resolved, const Signals& signals, double begin, Start& start,
+            RunFolder* folder) {
+  train::Backend backend = train::make_backend(resolved.config, start.layout, start.threads);
+  Machine machine{.begin = begin, .peak_flops = measure_peak(world, backend, start, folder)};
+  grid::Grid grid = train::make_grid(world, start.layout, backend);
+  machine.private_memory = private_memory();
+  train::Trainer trainer(resolved.config, start.layout, std::move(grid), std::move(backend), std::move(start.opened.sources),
+                         state_source(start.origin));
+  if (start.origin.file) refuse_non_finite_weights(trainer.replica(), resolved.config.model.initial);
+  if (start.origin.checkpoint)
+    refuse_non_finite_weights(trainer.replica(), start.origin.checkpoint->folder(),
+                              "; to go on from an older checkpoint, move that folder elsewhere");
+  return Loop(resolved, start, trainer, machine, signals, folder).run();
+}
+
+/// Every rank: the start that has nothing to do says so, and leaves the run as it is.
+base::Exit say_done(grid::World& world, const Start& start, const config::Run& run) {
+  if (world.rank() == 0) {
+    fmt::print("{}", done_text(start, run));
+    correct_status_of_done(run.directory);
+  }
+  return base::Exit::done;
+}
+
 }  // namespace
 
 base::Exit run_training(grid::World& world, const config::Resolved& resolved, const std::string& banner, const Signals& signals,
                         bool weights_only) {
   const double begin = base::now();
+  const config::Run& run = resolved.config.run;
   return_large_blocks();
-  if (stops_at_start(world, resolved.config.run.directory)) return base::Exit::done;
+  if (stops_at_start(world, run.directory)) return base::Exit::done;
   Start start = check_start(world, resolved, weights_only);
-  const auto folder = open_folder(world, resolved, start, banner);
-  const grid::LastWords words([&resolved](base::Exit status, const std::string& why) {
-    write_status_in(resolved.config.run.directory, status_text(status, why));
-  });
-  const CrashNote crash_note(resolved.config.run.directory + "/status", fmt::format("rank {} on {}", world.rank(), world.host()));
-  const auto watchdog = start_watchdog(world, resolved.config.run, start);
+  if (is_done(start, run)) return say_done(world, start, run);
+  const auto folder = hold_folder(world, run.directory);
+  const grid::LastWords words([&run](base::Exit status, const std::string& why) { write_end_in(run.directory, status, why); });
+  const CrashNote crash_note(run.directory + "/status", fmt::format("rank {} on {}", world.rank(), world.host()));
+  if (folder) folder->print(banner + start_block(resolved.config, start) + start.resumed);
+  const auto watchdog = start_watchdog(world, run, start);
   if (const double late = begin - signals.begin(); folder && late > 10)
     folder->print(fmt::format("MPI took {} to start; run.time_limit counts from before\n", base::time_text(late)));
   try {
-    train::Backend backend = train::make_backend(resolved.config, start.layout, start.threads);
-    Machine machine{.begin = begin, .peak_flops = measure_peak(world, backend, start, folder.get())};
-    grid::Grid grid = train::make_grid(world, start.layout, backend);
-    machine.private_memory = private_memory();
-    train::Trainer trainer(resolved.config, start.layout, std::move(grid), std::move(backend), std::move(start.opened.sources),
-                           state_source(start.origin));
-    if (start.origin.file) refuse_non_finite_weights(trainer.replica(), resolved.config.model.initial);
-    if (start.origin.checkpoint)
-      refuse_non_finite_weights(trainer.replica(), start.origin.checkpoint->folder(),
-                                "; to go on from an older checkpoint, move that folder elsewhere");
-    const Ended ended = Loop(resolved, start, trainer, machine, signals, folder.get()).run();
-    if (folder) folder->write_status(status_text(ended.status, ended.why));
+    const Ended ended = train(world, resolved, signals, begin, start, folder.get());
+    if (folder) folder->end(ended.status, ended.why);
     return ended.status;
   } catch (const grid::Agreed& end) {
     const std::string why = world.said(end);
-    if (folder) folder->write_status(status_text(end.status, why));
+    if (folder) folder->end(end.status, why);
     throw;
   } catch (const base::Error& error) {  // one rank alone: the others may be waiting for it
     world.abort(error.status(), error.what());

@@ -14,7 +14,11 @@ constexpr double unmeasured_save_rate = 50e6;
 
 CheckpointPlan plan(const config::Resolved& resolved, const Start& start) {
   const config::Config& config = resolved.config;
-  return {checkpoints_of(config.run.directory), write_config(resolved), config.batch.global, config.checkpoint.keep,
+  return {checkpoints_of(config.run.directory),
+          write_config(resolved),
+          config.batch.global,
+          config.checkpoint.keep,
+          start.opened.data,
           start.damaged};
 }
 
@@ -71,8 +75,8 @@ void Saves::last(std::int64_t step) {
 void Saves::announce() {
   if (!writer_.warning().empty() && writer_.warning() != warned_) recorder_.print(warned_ = writer_.warning());
   requests_.expect_save(writer_.seconds());
-  recorder_.print(fmt::format("saved step {} in {:.1f} s: {}/{}\n", writer_.saved_step(), writer_.seconds(),
-                              checkpoints_of(config_.run.directory), store::step_folder_name(writer_.saved_step())));
+  recorder_.print(fmt::format("saved step {} in {:.1f} s: {}/{}\n", writer_.saved_step(), writer_.seconds(), writer_.folder(),
+                              store::step_folder_name(writer_.saved_step())));
 }
 
 }  // namespace trireme::run

@@ -30,6 +30,8 @@ class Saves {
   void advance(std::int64_t busy_ranks);
   /// Waits for a save under way.
   void finish();
+  /// Rank 0: saves that begin from now on go to `folder`.
+  void move_to(const std::string& folder) { writer_.move_to(folder); }
   /// The state after `step` steps is on disk when this returns; throws grid::Agreed when it cannot be.
   void last(std::int64_t step);
 

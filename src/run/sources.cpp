@@ -9,6 +9,7 @@
 #include "data/entropy.h"
 #include "data/sampler.h"
 #include "data/synthetic.h"
+#include "run/data_record.h"
 
 namespace trireme::run {
 namespace {
@@ -63,8 +64,13 @@ OpenedSources open(const config::Config& config, bool first_rank) {
     opened.yardstick += fmt::format("{}: {:.4f} nats a token (what a model that knows two tokens reaches)\n",
                                     opened.entropy->name, opened.entropy->nats);
   }
+  opened.data.training = record_of(file);
   opened.sources.training = std::move(training);
-  if (evaluates) opened.sources.validation = open_file(validation_keys, config, first_rank);
+  if (evaluates) {
+    auto validation = open_file(validation_keys, config, first_rank);
+    opened.data.validation = record_of(validation->file());
+    opened.sources.validation = std::move(validation);
+  }
   return opened;
 }
 
@@ -84,6 +90,7 @@ std::unique_ptr<data::FileSource> open_tokens(const TokenKeys& keys, const confi
 OpenedSources open_sources(const config::Config& config, grid::World& world) {
   OpenedSources opened;
   world.agree([&] { opened = open(config, world.rank() == 0); });
+  refuse_unless_same_data(world, config.data, opened.data);
   return opened;
 }
 

@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 #include "grid/world.h"
+#include "store/manifest.h"
 #include "train/trainer.h"
 
 namespace trireme::run {
@@ -20,6 +21,7 @@ struct OpenedSources {
   train::Sources sources;
   std::optional<Entropy> entropy;  // on rank 0
   std::string yardstick;           // a line on the data and its entropy, for the start block; on rank 0
+  store::DataRecord data;          // the same on all ranks
 };
 
 /// A key that names a token file, and the key that says how many samples are taken from it at a time.
@@ -33,7 +35,8 @@ inline const TokenKeys validation_keys = {"data.validation", "run.evaluate_sampl
 std::unique_ptr<data::FileSource> open_tokens(const TokenKeys& keys, const config::Config& config);
 
 /// Every rank. Opens token files or the Markov source; rank 0 scans the ids of files up to 2^28 tokens (all ids are checked
-/// again as they are read). Mistakes are agreed: grid::Agreed(bad_input).
+/// again as they are read). Mistakes are agreed: grid::Agreed(bad_input); so is a rank that finds other data under the same name
+/// than rank 0.
 OpenedSources open_sources(const config::Config& config, grid::World& world);
 
 }  // namespace trireme::run

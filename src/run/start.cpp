@@ -5,12 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "base/file.h"
 #include "base/process.h"
 #include "base/units.h"
 #include "grid/cores.h"
 #include "kernels/device.h"
 #include "layout/layout.h"
 #include "run/folder.h"
+#include "run/records.h"
 #include "run/resources.h"
 #include "run/resume.h"
 #include "store/gpt2_config.h"
@@ -38,6 +40,16 @@ Origin open_initial(const config::Resolved& resolved, grid::World& world) {
   return origin;
 }
 
+/// Whether the last row that a resumed run keeps in metrics.csv is of `step` and without a validation loss.
+bool last_row_lacks_validation(grid::World& world, const std::string& directory, std::int64_t step) {
+  const std::string path = directory + "/metrics.csv";
+  bool lacks = false;
+  world.agree([&] {
+    if (world.rank() == 0 && std::filesystem::exists(path)) lacks = lacks_validation(base::read_file(path), step);
+  });
+  return world.everyone().largest(lacks) > 0;
+}
+
 /// Of a run that goes on: its newest checkpoint that verifies. Else of a new one.
 void open_origin(Start& start, const config::Resolved& resolved, grid::World& world, bool weights_only) {
   Verified found = newest_verified(world, checkpoints_of(resolved.config.run.directory));
@@ -50,7 +62,7 @@ void open_origin(Start& start, const config::Resolved& resolved, grid::World& wo
   }
   std::vector<std::string> changes;
   world.agree([&] {
-    changes = check_resume(*checkpoint, resolved);
+    changes = check_resume(*checkpoint, resolved, start.opened.data, weights_only);
     if (!checkpoint->manifest().moments && !weights_only)
       base::refuse("{} holds no optimizer moments; --weights-only goes on from its parameters, with moments of zero",
                    checkpoint->folder());
@@ -59,6 +71,8 @@ void open_origin(Start& start, const config::Resolved& resolved, grid::World& wo
                               weights_only ? ", parameters only" : "");
   for (const std::string& change : changes) start.resumed += "  changed since: " + change + "\n";
   start.resumes = true;
+  start.owes_evaluation = resolved.config.run.evaluate_every > 0 && evaluation_was_due(*checkpoint) &&
+                          last_row_lacks_validation(world, resolved.config.run.directory, checkpoint->manifest().step);
   start.origin.step = checkpoint->manifest().step;
   start.origin.moments = !weights_only;
   start.origin.checkpoint = std::move(found.reader);
@@ -103,6 +117,20 @@ bool shares_cores(const std::vector<grid::Place>& places, int threads) {
 }
 
 }  // namespace
+
+bool is_done(const Start& start, const config::Run& run) {
+  return start.resumes && start.origin.step >= run.steps && !start.owes_evaluation && run.final_weights.empty();
+}
+
+std::string done_text(const Start& start, const config::Run& run) {
+  const std::string& folder = start.origin.checkpoint->folder();
+  return fmt::format(
+      "nothing was left to do: {} holds step {}, and run.steps = {} asks for {}.\n"
+      "  To go on with this run, raise run.steps above {}.\n"
+      "  To begin anew, choose another run.directory, or remove {}.\n",
+      folder, start.origin.step, run.steps, start.origin.step == run.steps ? "no more" : "fewer", start.origin.step,
+      run.directory);
+}
 
 Start check_start(grid::World& world, const config::Resolved& resolved, bool weights_only) {
   const config::Config& config = resolved.config;

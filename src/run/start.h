@@ -17,6 +17,7 @@ struct Start {
   OpenedSources opened;
   Origin origin;
   bool resumes = false;              // the origin is a checkpoint of this run
+  bool owes_evaluation = false;      // of the step it resumes at: it was due, and the run ended before it
   std::vector<std::string> damaged;  // newer checkpoints of this run that did not verify
   std::string resumed;     // on rank 0, when the run goes on from a checkpoint of its own: which, and what has changed since
   int threads = 1;         // of a rank
@@ -26,6 +27,11 @@ struct Start {
   bool shares_cores = false;        // more threads than cores on rank 0's node
   double available_bytes = 0;       // of a node's memory, for each of its ranks, the smallest
 };
+
+/// Whether this start has nothing to do but to say so.
+bool is_done(const Start& start, const config::Run& run);
+/// That nothing is left to do: what is on disk, what was asked for, and how to begin anew.
+std::string done_text(const Start& start, const config::Run& run);
 
 /// Every rank, with equal arguments that config::check_layout passed. Throws grid::Agreed(bad_input) for whatever would stop the
 /// run later: token files, start weights or checkpoints, the run's folder and final weights' place, more threads than cores, a

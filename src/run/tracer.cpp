@@ -180,7 +180,7 @@ void Tracer::gather(std::vector<double> row) {
   };
   unless_failed([&] {
     std::error_code ignored;  // then the file cannot be made
-    std::filesystem::create_directories(folder_ + "/traces", ignored);
+    std::filesystem::create_directory(folder_ + "/traces", ignored);
     writer.emplace(path(header_.step), header_);
   });
   for (int rank = 0; rank < world_.size(); ++rank) {

@@ -94,9 +94,11 @@ std::optional<std::int64_t> step_of_folder(const std::string& name) {
 std::string create_partial(const std::string& folder, std::int64_t step) {
   const fs::path path = fs::path(folder) / (step_folder_name(step) + partial);
   erase(path);
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) base::fail("{}: cannot make this folder: {}", path.string(), error.message());
+  for (const fs::path& made : {fs::path(folder), path}) {
+    std::error_code error;
+    fs::create_directory(made, error);
+    if (error) base::fail("{}: cannot make this folder: {}", made.string(), error.message());
+  }
   base::sync_folder(fs::path(folder).parent_path().string());
   return path.string();
 }

@@ -17,7 +17,8 @@ std::string step_folder_name(std::int64_t step);
 /// N of such a name; nothing for others.
 std::optional<std::int64_t> step_of_folder(const std::string& name);
 
-/// Makes `folder`/step-N.partial, empty, and folders above it as needed. Returns its path.
+/// Makes `folder`/step-N.partial, empty, and `folder` if needed, but none above it, which may have been moved away. Returns its
+/// path.
 std::string create_partial(const std::string& folder, std::int64_t step);
 
 /// Once every shard of `partial_folder` (as create_partial returned it) is durable: checks coverage, writes checkpoint.h5, then

@@ -45,6 +45,12 @@ class Reader {
     return std::stoull(digits, nullptr, 16);
   }
   Reader object(const char* key) const { return {get(key, &Json::is_object, "an object"), fmt::format("{}: {}", where_, key)}; }
+  /// read(Reader) of an object that need not be there.
+  template <class Read>
+  auto optional(const char* key, Read read) const -> std::optional<decltype(read(*this))> {
+    if (!json_.contains(key)) return std::nullopt;
+    return read(object(key));
+  }
   /// read(Reader) of each element.
   template <class Read>
   auto list(const char* key, Read read) const {
@@ -126,6 +132,28 @@ FileRecord read_file_record(const Reader& reader) {
   return file;
 }
 
+TokensRecord read_tokens(const Reader& reader) {
+  return {reader.size("tokens"), reader.size("documents"), reader.checksum("index"), reader.checksum("contents")};
+}
+
+DataRecord read_data(const Reader& reader) {
+  return {reader.optional("training", read_tokens), reader.optional("validation", read_tokens)};
+}
+
+Json data_json(const DataRecord& data) {
+  Json json = Json::object();
+  const auto add = [&](const char* key, const std::optional<TokensRecord>& record) {
+    if (record)
+      json[key] = {{"tokens", record->tokens},
+                   {"documents", record->documents},
+                   {"index", hexadecimal(record->index)},
+                   {"contents", hexadecimal(record->contents)}};
+  };
+  add("training", data.training);
+  add("validation", data.validation);
+  return json;
+}
+
 Json slice_json(const SliceRecord& slice) {
   return {{"quantity", group_of(slice.quantity)},
           {"name", slice.name},
@@ -156,6 +184,7 @@ Json manifest_json(const Manifest& manifest) {
           {"loss_scale", manifest.loss_scale},
           {"moments", manifest.moments},
           {"config", manifest.config},
+          {"data", data_json(manifest.data)},
           {"tensors", tensors},
           {"files", files},
           {"master", master}};
@@ -196,6 +225,7 @@ Manifest manifest(const std::string& json, const std::string& source) {
   manifest.loss_scale = reader.real("loss_scale");
   manifest.moments = reader.flag("moments");
   manifest.config = reader.text("config");
+  manifest.data = reader.optional("data", read_data).value_or(DataRecord{});
   manifest.tensors = reader.list("tensors", [](const Reader& tensor) {
     return TensorRecord{tensor.text("name"), tensor.shape("shape")};
   });

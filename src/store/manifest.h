@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,20 @@ struct MasterRecord {
   bool operator==(const MasterRecord&) const = default;
 };
 
+/// What the order of samples rests on, of one token file.
+struct TokensRecord {
+  std::int64_t tokens = 0, documents = 0;
+  std::uint64_t index = 0, contents = 0;  // XXH3 of all of PREFIX.idx, and of tokens from all over PREFIX.bin
+  bool operator==(const TokensRecord&) const = default;
+};
+
+/// Of what a run trains on and is judged by; nothing where tokens are made up, which the configuration tells entirely, and in
+/// checkpoints that are older than this record.
+struct DataRecord {
+  std::optional<TokensRecord> training, validation;
+  bool operator==(const DataRecord&) const = default;
+};
+
 struct Manifest {
   static constexpr std::int64_t format = 1;  // the version that this program reads and writes
 
@@ -60,8 +75,9 @@ struct Manifest {
   std::int64_t step = 0;     // steps done
   std::int64_t samples = 0;  // samples consumed
   double loss_scale = 1;
-  bool moments = true;                // whether Adam's are there too
-  std::string config;                 // the resolved input file, TOML
+  bool moments = true;  // whether Adam's are there too
+  std::string config;   // the resolved input file, TOML
+  DataRecord data;
   std::vector<TensorRecord> tensors;  // in table order
   std::vector<FileRecord> files;
   MasterRecord master;  // filled in by publish()

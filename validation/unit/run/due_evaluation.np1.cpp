@@ -1,0 +1,94 @@
+// An evaluation that is due is in metrics.csv, whatever ended the run at its step. Oracle: the run that was not ended.
+#include <functional>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "validation/unit/support/run_files.h"
+
+namespace trireme::test {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr std::size_t validation_loss = 4;  // column of metrics.csv
+
+/// Evaluates after every step, so that any end meets one that is due. A step takes a while, so that there are few.
+Words command(const std::string& run, const Words& more) {
+  Words words = {"train",          "input/tiny.toml",  "run.directory=" + run,   "run.evaluate_every=1",
+                 "model.layers=2", "batch.global=256", "run.evaluate_samples=16"};
+  words.insert(words.end(), more.begin(), more.end());
+  return on_ranks(2, words);
+}
+
+int rows(const std::string& run) { return static_cast<int>(column(read_text(run + "/metrics.csv"), 0).size()); }
+
+/// Starts a run without an end, which `ask` ends once it has taken a step; then lets it take one step more.
+void end_and_go_on(const std::string& run, const std::function<void()>& ask, const Words& more = {}) {
+  SCOPED_TRACE(run);
+  Words endless = {"run.steps=1000000"};
+  endless.insert(endless.end(), more.begin(), more.end());
+  const Folder outputs;
+  Process process(command(run, endless), outputs);
+  ASSERT_TRUE(reaches(run, 1));
+  ask();
+  const Result ended = process.wait(60);
+  ASSERT_NE(read_text(run + "/status").find("saved at step"), std::string::npos) << ended.err;
+  fs::remove(run + "/STOP");
+  const Result again = test::run(command(run, {fmt::format("run.steps={}", rows(run) + 1)}));
+  ASSERT_EQ(again.status, 0) << again.err;
+}
+
+TEST(DueEvaluation, IsMadeUpForWhenTheRunGoesOn) {
+  const Folder folder;
+  const std::string by_signal = folder / "signal", by_file = folder / "file", by_time = folder / "time", whole = folder / "whole";
+  end_and_go_on(by_signal, [&] { kill(ranks_of(by_signal).back(), SIGTERM); });
+  end_and_go_on(by_file, [&] { std::ofstream(by_file + "/STOP") << ""; });
+  end_and_go_on(by_time, [] {}, {"run.time_limit=0:03"});
+  const int steps = std::max({rows(by_signal), rows(by_file), rows(by_time)});
+  ASSERT_EQ(test::run(command(whole, {fmt::format("run.steps={}", steps)})).status, 0);
+  for (const std::string& run : {by_signal, by_file, by_time})
+    for (const std::size_t k : {std::size_t{0}, std::size_t{3}, validation_loss}) {
+      auto expected = column(read_text(whole + "/metrics.csv"), k);
+      expected.resize(static_cast<std::size_t>(rows(run)));
+      EXPECT_EQ(column(read_text(run + "/metrics.csv"), k), expected) << run << " column " << k;
+    }
+}
+
+/// The only step takes a second or more; the signal comes while it runs.
+TEST(DueEvaluation, OfTheLastStepIsDoneAfterItsSave) {
+  const Folder folder;
+  const std::string run = folder / "run", whole = folder / "whole";
+  const Words large = {"run.steps=1", "batch.global=8192"};
+  Process process(command(run, large), folder);
+  for (int k = 0; k < 6000 && read_text(run + "/status") != "running\n"; ++k)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (const pid_t rank : ranks_of(run)) kill(rank, SIGTERM);
+  const Result result = process.wait(60);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(read_text(run + "/status"), "0 done\n");
+  ASSERT_EQ(test::run(command(whole, large)).status, 0);
+  const auto loss = column(read_text(run + "/metrics.csv"), validation_loss);
+  EXPECT_EQ(loss, column(read_text(whole + "/metrics.csv"), validation_loss));
+  ASSERT_EQ(loss.size(), 1u);
+  EXPECT_NE(loss[0], "");
+  EXPECT_NE(read_text(run + "/summary.json").find("validation_loss"), std::string::npos);
+}
+
+/// As a kill while the last evaluation runs leaves it.
+TEST(DueEvaluation, OfARunThatIsDoneButForItIsMadeUpForWithoutAStep) {
+  const Folder folder;
+  const std::string run = folder / "run", metrics = run + "/metrics.csv";
+  ASSERT_EQ(test::run(command(run, {"run.steps=2"})).status, 0);
+  const std::string whole = read_text(metrics), loss = column(whole, validation_loss).back();
+  std::string without = whole;
+  without.erase(without.rfind("," + loss + ",") + 1, loss.size());
+  std::ofstream(metrics) << without;
+  const Result again = test::run(command(run, {"run.steps=2"}));
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(read_text(metrics), whole);
+  EXPECT_EQ(read_text(run + "/status"), "0 done\n");
+}
+
+}  // namespace
+}  // namespace trireme::test
