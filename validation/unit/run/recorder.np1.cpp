@@ -78,7 +78,8 @@ TEST(ShareOfThePeak, IsLeftOutOnceItCannotBeRight) {
   const Folder folder;
   const config::Config config = small_config(1, {"run.steps=9"});
   run::Start start;
-  run::RunFolder run_folder(folder / "run", false);
+  run::RunFolder run_folder(folder / "run");
+  run_folder.begin({});
   const double flops = spec::hardware_flops(config.model, config.parallel, 8);
   run::Recorder recorder(world(), config, start, {.begin = 0, .peak_flops = flops, .private_memory = 0}, &run_folder);
   recorder.open();

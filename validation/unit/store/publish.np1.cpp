@@ -101,6 +101,7 @@ TEST(StorePublish, OldOrNewAtEveryKill) {
 
 TEST(StorePublish, TheFirstCheckpointIsThereOrNot) {
   const Folder folder;
+  fs::create_directory(folder / "run");
   const std::string here = folder / "run/checkpoints";
   kill_everywhere(
       folder / "nothing", here, [&] { write_checkpoint(here, model, cut, 1); },
@@ -165,6 +166,7 @@ TEST(StorePublish, OnlyLeftoversAreRemovedStrangersStay) {
 
 TEST(StorePublish, ACheckpointIsFoundByItsFolderItsRunsOrAbove) {
   const Folder folder;
+  fs::create_directory(folder / "run");
   write_checkpoint(folder / "run/checkpoints", model, cut, 99999999);
   const std::string newest = write_checkpoint(folder / "run/checkpoints", model, cut, 100000000);
   for (const std::string& path : {folder / "run", folder / "run/checkpoints", newest})
