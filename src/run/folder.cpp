@@ -82,20 +82,6 @@ bool write_to_standard_output(std::string_view text) {
   return true;
 }
 
-/// The folder, made where it is not there, and its lock; of a start that is refused here nothing stays.
-std::unique_ptr<FolderLock> lock_folder(const std::string& path) {
-  std::error_code error;
-  const bool existed = fs::exists(path, error);
-  fs::create_directories(path, error);
-  if (error) base::refuse("run.directory = \"{}\": cannot make this folder: {}", path, error.message());
-  try {
-    return std::make_unique<FolderLock>(path);
-  } catch (const base::Error&) {
-    if (!existed) fs::remove(path, error);
-    throw;
-  }
-}
-
 /// "0001" for the first of the folders in `starts`, or one more than the last.
 std::string next_start(const std::string& starts) {
   int last = 0;
