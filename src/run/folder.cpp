@@ -173,6 +173,7 @@ RunFolder::~RunFolder() {
 }
 
 void RunFolder::begin(const StartFiles& start) {
+  base::require_regular(file("log.txt"));  // before anything is changed
   for (const char* name : {"checkpoints", "traces"}) own_linked_folder(path_, name);
   base::remove_partial_files(path_, files);
   keep_start(start);
