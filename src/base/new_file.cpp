@@ -43,7 +43,7 @@ bool is_special(const std::string& path) {
 }  // namespace
 
 NewFile::NewFile(std::string path, Exit refused) : path_(std::move(path)) {
-  if (is_special(path_)) throw Error(refused, fmt::format("{}: a device or the like, which is not replaced", path_));
+  if (is_special(path_)) throw Error(refused, fmt::format("{}: is a pipe, a device or a socket, and is not replaced", path_));
   partial_ = make_unique(path_, refused, [&](const std::string& name) {
     file_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     return file_ < 0 ? errno : 0;

@@ -1,6 +1,7 @@
-// Files that get their name once they are whole: how every writer of the program publishes. Until then a file is called
-// NAME.xxxxxx.partial, six hexadecimal digits that nobody else has: two writers of one name never write into one file, no file of
-// the user's is touched, and no link is followed. Errors are base::Error that name the file and the system's words.
+// Files that get their name once they are whole: how the writers of the program publish, but for files that grow (log.txt,
+// metrics.csv) and folders of checkpoints. Until then a file is called NAME.xxxxxx.partial, six hexadecimal digits that nobody
+// else has: two writers of one name never write into one file, no file of the user's is touched, and no link is followed. Errors
+// are base::Error that name the file and the system's words.
 #pragma once
 
 #include <string>

@@ -37,7 +37,7 @@ void check_outputs(const std::vector<std::string>& inputs, const std::vector<std
         base::refuse("{}: would replace the input {}; choose another file", outputs[k], input);
     for (std::size_t i = 0; i < k; ++i)
       if (!outputs[i].empty() && same_file(outputs[k], outputs[i]))
-        base::refuse("{}: is to be written twice; choose two files", outputs[k]);
+        base::refuse("{}: is the name of two outputs; choose two files", outputs[k]);
     check_place(outputs[k]);
   }
 }

@@ -20,7 +20,7 @@ namespace trireme::command {
 namespace {
 
 constexpr std::int64_t most_actions = 10'000'000;  // on all stages: some hundred MB
-constexpr std::int64_t most_drawn = 1'000'000;     // passes in an SVG, of some 150 bytes each
+constexpr std::int64_t most_drawn = 1'000'000;     // passes in an SVG, which pools those that are too narrow
 
 struct Arguments {
   std::string input, svg;           // input: a TOML file; empty: none

@@ -100,7 +100,7 @@ class Check {
     report({"parallel.pipeline", "parallel.tensor"},
            fmt::format("{} rank{} cannot be split into groups of {} x {} = {}{}{}{}", ranks_, ranks_ == 1 ? "" : "s",
                        show("parallel.tensor"), show("parallel.pipeline"), t * p,
-                       ranks_ == 1 ? "; 1 rank is what a start without mpiexec or srun gives: is it missing?" : "",
+                       ranks_ == 1 ? "; a start without mpiexec or srun has 1 rank: was it forgotten?" : "",
                        nearest_multiples("number of ranks", ranks_, t * p),
                        nearest("parallel.pipeline", p, ranks_, [=, this](Count n) { return splits_ranks(t, n); })));
   }

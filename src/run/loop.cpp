@@ -211,7 +211,7 @@ void Loop::finish(StepRecord& last) {
 void Loop::stop_if_moved(std::int64_t step) {
   if (folder_is_ == Whereabouts::in_place) return;
   const std::string was = fmt::format("run.directory = \"{}\" was", config_.run.directory);
-  const std::string end = fmt::format("while the run was going; it ended at step {} of {}", step, config_.run.steps);
+  const std::string end = fmt::format("during the run, which ended at step {} of {}", step, config_.run.steps);
   if (folder_is_ == Whereabouts::removed)
     stop(base::Exit::failure, fmt::format("{} removed {}, and nothing of it is left", was, end));
   std::string place = folder_ ? folder_->path() : "";

@@ -39,7 +39,7 @@ Threads wanted_threads(const config::Config& config, grid::World& world, int cor
   if (config.run.threads > 0) {
     const bool other = asked > 0 && asked != config.run.threads;
     return {static_cast<int>(config.run.threads),
-            "run.threads" + (other ? fmt::format("; OMP_NUM_THREADS = {} does not count then", asked) : "")};
+            "run.threads" + (other ? fmt::format("; OMP_NUM_THREADS = {} is ignored", asked) : "")};
   }
   if (asked == 0) return own;
   if (asked <= cores) return {asked, "OMP_NUM_THREADS"};
@@ -100,7 +100,7 @@ void check_address_space(grid::World& world, std::int64_t bytes, int threads) {
   world.agree([&] {
     if (needed > left.value)
       base::refuse(
-          "error: {} leaves rank {} on {} {} of addresses; it may need {} ({} for the model, the rest for threads and "
+          "error: under {}, rank {} on {} can map {} more; it may need {} ({} for the model, the rest for threads and "
           "libraries). "
           "Raise the limit ({} unlimited), or lower run.threads",
           left.by, world.rank(), world.host(), base::bytes_text(left.value), base::bytes_text(needed),

@@ -117,10 +117,11 @@ Verified newest_verified(grid::World& world, const std::string& folder) {
   }
   if (!found.damaged.empty())
     world.agree([&] {
-      throw base::Error(base::Exit::mismatch,
-                        fmt::format("{}: no checkpoint in it verifies, and a new start would lose them; nothing was changed. "
-                                    "Mend one (trireme checkpoint verify), or choose another run.directory",
-                                    folder));
+      throw base::Error(
+          base::Exit::mismatch,
+          fmt::format("{}: no checkpoint in it verifies, and a new start would lose them; nothing was changed. "
+                      "trireme checkpoint verify names what is damaged. Restore one, or choose another run.directory",
+                      folder));
     });
   return found;
 }

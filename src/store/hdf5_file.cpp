@@ -192,12 +192,6 @@ Shape Hdf5File::shape(const std::string& dataset) const {
 void Hdf5File::require_plain(const std::string& dataset, std::int64_t offset) const {
   const Library library;
   const Where where{path_, dataset};
-  for (std::size_t end = 0; end != std::string::npos;) {
-    end = dataset.find('/', end + 1);
-    H5L_info_t link;
-    checked(H5Lget_info(file_, dataset.substr(0, end).c_str(), &link, H5P_DEFAULT), where, "find");
-    if (link.type != H5L_TYPE_HARD) base::fail("{}: {}: a link to another place or file", path_, dataset.substr(0, end));
-  }
   const Handle set = open_dataset(file_, where);
   const Handle layout(checked(H5Dget_create_plist(set), where, "read"), H5Pclose), type(H5Dget_type(set), H5Tclose);
   if (H5Pget_layout(layout) != H5D_CONTIGUOUS || H5Pget_external_count(layout) != 0)

@@ -119,10 +119,8 @@ SliceRecord read_slice(const Reader& reader) {
 FileRecord read_file_record(const Reader& reader) {
   FileRecord file;
   file.name = reader.text("name");
-  if (file.name.empty() || file.name.find('/') != std::string::npos) reader.wrong("name is not that of a file in this folder");
-  // A manifest speaks only of files beside it.
   if (file.name.empty() || file.name.front() == '.' || file.name.find('/') != std::string::npos)
-    reader.wrong(fmt::format("name is {}", file.name));
+    reader.wrong(fmt::format("name '{}' is not that of a file in this folder", file.name));
   file.bytes = reader.size("bytes");
   file.frame = reader.checksum("frame");
   file.pipeline = reader.coordinate("pipeline");

@@ -81,6 +81,7 @@ double Forecast::run_flops(bool hardware) const { return step_flops(hardware) * 
 
 std::string forecast_text(const Forecast& forecast) {
   const std::int64_t checkpoint = spec::checkpoint_bytes(forecast.config.model);
+  // jobscripts/train.sbatch reads the folder from this line.
   std::string text = fmt::format("configuration: {} on {} ranks; results would go to {}\n", forecast.resolved.path,
                                  forecast.ranks, forecast.config.run.directory);
   text += remarks(forecast);

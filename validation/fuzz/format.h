@@ -1,5 +1,5 @@
-// Every format that the program reads from outside, in one table: the mutation test of `make test` and the harness of `make fuzz`
-// run over it.
+// The formats that the program reads from outside, but for the shards of checkpoints (HDF5), in one table: the mutation test of
+// `make test` and the harness of `make fuzz` run over it.
 #pragma once
 
 #include <functional>

@@ -34,7 +34,7 @@ TEST(TraceCommand, ShowsTheStepThatARunTraced) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> refused = {
       {{"--svg=" + file}, "would replace the input"},
       {{"--svg=" + folder.path().string() + "/./link.h5"}, "would replace the input"},
-      {{"--svg=" + (folder / "x"), "--perfetto=" + (folder / "run/../x")}, "is to be written twice"},
+      {{"--svg=" + (folder / "x"), "--perfetto=" + (folder / "run/../x")}, "is the name of two outputs"},
       {{"--svg=" + (folder / "new/t.svg")}, "new/t.svg: cannot be written: No such file or directory"},
       {{"--svg=" + folder.path().string()}, "cannot be written: Is a directory"},
       {{"--columns=30"}, "--columns requires --ascii"},

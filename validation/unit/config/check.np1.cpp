@@ -62,9 +62,7 @@ struct Bad {
 
 const std::vector<Bad> bad_layouts = {
     {{}, 0, {"0 ranks"}},
-    {{"parallel.tensor=2"},
-     1,
-     {"1 rank cannot be split", "1 rank is what a start without mpiexec or srun gives: is it missing?"}},
+    {{"parallel.tensor=2"}, 1, {"1 rank cannot be split", "a start without mpiexec or srun has 1 rank: was it forgotten?"}},
     {{"parallel.pipeline=3", "parallel.stages=12,0"}, 3, {"has 2 numbers", "need 3", "1 error,"}},
     {{"parallel.pipeline=2", "parallel.stages=2147483647,2147483647"}, 2, {"sum to 4294967294", "too many: 4294967282"}},
     {{"trace.steps=3-2"}, 1, {"trace.steps = \"3-2\" (command line): '3-2' runs backwards: write 2-3", "1 error,"}},

@@ -112,7 +112,7 @@ TEST(EndTable, TheBubbleHasUnits) {
 
 TEST(StartBlock, CallsTheEntropyOfTheSourceByItsName) {
   const std::string line = run::open_sources(small_config(1, {}), world()).yardstick;
-  EXPECT_NE(line.find("its entropy is "), std::string::npos) << line;
+  EXPECT_NE(line.find("of entropy "), std::string::npos) << line;
   EXPECT_EQ(line.find("least loss"), std::string::npos) << line;
 }
 
@@ -126,10 +126,10 @@ TEST(Status, HasTheReasonWhereNoNewFileCanBeMade) {
   directory += "/" + std::string(longest - name - directory.size() - 1, 'd');
   fs::create_directories(directory);
   std::ofstream(directory + "/status") << "running\n";
-  for (const char* reason : {"1 a long reason: No space left on device", "85 short"}) {
-    run::write_status_in(directory, reason);
-    EXPECT_EQ(read_text(directory + "/status"), std::string(reason) + "\n");
-  }
+  run::write_end_in(directory, base::Exit::failure, "a long reason: No space left on device");
+  EXPECT_EQ(read_text(directory + "/status"), "1 a long reason: No space left on device\n");
+  run::write_end_in(directory, base::Exit::saved, "short");
+  EXPECT_EQ(read_text(directory + "/status"), "85 short\n");
 }
 
 TEST(WordsOf, WhatTheSystemRefusesIsSaid) {

@@ -83,7 +83,7 @@ TEST(SiteLimits, OmpNumThreadsIsHonouredUnlessRunThreadsIsSet) {
   };
   EXPECT_EQ(line("export OMP_NUM_THREADS=1", "run.threads=0"), "threads a rank: 1 (OMP_NUM_THREADS)");
   EXPECT_EQ(line("export OMP_NUM_THREADS=999", "run.threads=1"),
-            "threads a rank: 1 (run.threads; OMP_NUM_THREADS = 999 does not count then)");
+            "threads a rank: 1 (run.threads; OMP_NUM_THREADS = 999 is ignored)");
   const std::string cores = std::to_string(sysconf(_SC_NPROCESSORS_ONLN));
   EXPECT_EQ(line("export OMP_NUM_THREADS=999", "run.threads=0")
                 .find("threads a rank: " + cores + " (OMP_NUM_THREADS = 999, and a rank may use"),

@@ -144,12 +144,12 @@ TEST_F(PlainValues, OtherTypesAreRefused) {
 
 TEST_F(PlainValues, LinksAreRefused) {
   forge([&](hid_t file) { H5Lcreate_external("other.h5", dataset, file, dataset, H5P_DEFAULT, H5P_DEFAULT); });
-  expect_fault(std::string(dataset) + ": a link to another place or file");
+  expect_fault(std::string(dataset) + " is a link to elsewhere");
   forge([&](hid_t file) {
     make(file, "elsewhere", H5T_IEEE_F32LE, H5P_DEFAULT);
     H5Lcreate_soft("/elsewhere", file, dataset, H5P_DEFAULT, H5P_DEFAULT);
   });
-  expect_fault(std::string(dataset) + ": a link to another place or file");
+  expect_fault(std::string(dataset) + " is a link to elsewhere");
 }
 
 TEST_F(PlainValues, AGroupThatIsALinkIsRefused) {
@@ -159,7 +159,7 @@ TEST_F(PlainValues, AGroupThatIsALinkIsRefused) {
   });
   const auto faults = CheckpointReader(step_).verify_file(0);
   ASSERT_FALSE(faults.empty());
-  EXPECT_NE(faults[0].find("parameters: a link to another place or file"), std::string::npos) << faults[0];
+  EXPECT_NE(faults[0].find("parameters is a link to elsewhere"), std::string::npos) << faults[0];
 }
 
 TEST_F(PlainValues, AnotherPlaceInTheFileIsRefused) {
@@ -177,7 +177,7 @@ TEST_F(PlainValues, AShardOutsideTheFolderIsRefused) {
   for (const char* name : {"../step-00000001/shard-p000-t000-d000.h5", "/etc/hostname", ""}) {
     manifest.files[0].name = name;
     base::write_file_atomically(step_ + "/manifest.json", to_json(manifest));
-    expect_error(base::Exit::mismatch, {"manifest.json", "name is not that of a file in this folder"},
+    expect_error(base::Exit::mismatch, {"manifest.json", "is not that of a file in this folder"},
                  [&] { CheckpointReader{step_}; });
   }
 }
