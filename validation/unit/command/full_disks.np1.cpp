@@ -1,6 +1,7 @@
 // Every command that writes a file, on disks that fail in every way: one message that names the file, the file that had the name
 // stays, and nothing is left beside. Oracle: the listing and the bytes before.
 #include <map>
+#include <memory>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -23,16 +24,18 @@ struct Failure {
 
 class FullDisks : public testing::Test {
  protected:
-  FullDisks() {
-    fs::create_directory(out_);
-    EXPECT_EQ(
-        run(on_ranks(1, {"train", "input/tiny.toml", "run.directory=" + run_, "run.steps=2", "model.layers=1", "trace.steps=1"}),
-            60)
-            .status,
-        0);
-    EXPECT_EQ(run({program().string(), "checkpoint", "export", run_, model_}).status, 0);
-    fs::create_directory(run_ + "/plots");
+  /// The run that the commands read, once for all tests.
+  static void SetUpTestSuite() {
+    inputs = std::make_unique<Folder>();
+    const std::string run = *inputs / "run";
+    const auto train =
+        on_ranks(1, {"train", "input/tiny.toml", "run.directory=" + run, "run.steps=2", "model.layers=1", "trace.steps=1"});
+    EXPECT_EQ(test::run(train, 60).status, 0);
+    EXPECT_EQ(test::run({program().string(), "checkpoint", "export", run, *inputs / "model.safetensors"}).status, 0);
+    fs::create_directory(run + "/plots");
   }
+  static void TearDownTestSuite() { inputs.reset(); }
+  FullDisks() { fs::create_directory(out_); }
 
   std::vector<Writer> writers() const {
     const std::string trace = run_ + "/traces/step-00000001.h5";
@@ -68,9 +71,10 @@ class FullDisks : public testing::Test {
     EXPECT_LE(occurrences(result.err, "\n"), 2) << result.err;
   }
 
+  inline static std::unique_ptr<Folder> inputs;
+  const std::string run_ = *inputs / "run", model_ = *inputs / "model.safetensors";
   const Folder folder_;
-  const std::string run_ = folder_ / "run", model_ = folder_ / "model.safetensors", out_folder_ = folder_ / "out";
-  const fs::path out_ = out_folder_;
+  const fs::path out_ = folder_.path() / "out";
 };
 
 TEST_F(FullDisks, EveryWriterKeepsTheFormerFileAndSaysWhatFailed) {

@@ -155,7 +155,7 @@ class FaultsOfADisk : public Resume {
   }
 
  private:
-  static constexpr int short_stride = 199;
+  static constexpr int short_stride = 397;
 
   static void expect_goes_on(const Job& job) {
     const Result result = job.finish();

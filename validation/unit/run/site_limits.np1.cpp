@@ -23,6 +23,8 @@ Result train_after(const std::string& before, const Folder& folder, const std::s
   return run({"bash", "-c", command}, 60);
 }
 
+constexpr int too_few = 150000, plenty = 1 << 26;  // KiB; the latter is enough for the threads of 500 cores
+
 class AddressSpace : public testing::TestWithParam<int> {};
 
 // The launcher needs little; the BLAS library takes 128 MiB a thread when it is loaded, and asks for ever where it gets none.
@@ -30,6 +32,8 @@ TEST_P(AddressSpace, IsEnoughOrRefused) {
   TRIREME_LIMITS_ADDRESSES;
   const Folder folder;
   const Result result = train_after(fmt::format("ulimit -v {}", GetParam()), folder, "run.threads=1");
+  EXPECT_TRUE(result.status == 0 || GetParam() != plenty) << result.out << result.err;
+  EXPECT_TRUE(result.status == 2 || GetParam() != too_few) << result.out << result.err;
   if (result.status == 0) {
     EXPECT_EQ(read_text(folder / "run/status"), "0 done\n");
     return;
@@ -39,7 +43,7 @@ TEST_P(AddressSpace, IsEnoughOrRefused) {
   EXPECT_FALSE(fs::exists(folder / "run"));
 }
 
-INSTANTIATE_TEST_SUITE_P(KiB, AddressSpace, testing::Values(150000, 300000, 450000, 600000, 700000, 1500000));
+INSTANTIATE_TEST_SUITE_P(KiB, AddressSpace, testing::Values(too_few, 300000, 450000, 600000, 700000, 1500000, plenty));
 
 TEST(SiteLimits, DataOfAProcess) {
   TRIREME_LIMITS_ADDRESSES;
