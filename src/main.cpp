@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "command/commands.h"
 #include "command/version.h"
+#include "grid/launcher.h"
 #include "grid/world.h"
 
 namespace {
@@ -46,9 +47,9 @@ std::string usage() {
 
 /// A command of one process that mpiexec started several times: the copies would race for the same files.
 void refuse_many(std::string_view name) {
-  const char *size = std::getenv("PMI_SIZE"), *rank = std::getenv("PMI_RANK");
-  if (!size || std::atoi(size) <= 1) return;
-  if (rank && std::atoi(rank) > 0) throw grid::Agreed{base::Exit::bad_input, ""};
+  const grid::LaunchedProcess process = grid::launched_process([](const char* variable) { return std::getenv(variable); });
+  if (process.count <= 1) return;
+  if (process.rank > 0) throw grid::Agreed{base::Exit::bad_input, ""};
   base::refuse("error: trireme {} is one process: start it without mpiexec", name);
 }
 

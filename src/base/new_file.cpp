@@ -68,6 +68,7 @@ void NewFile::write(const void* bytes, std::size_t count) {
 
 /// Some file systems report a failed write only when the file is closed.
 void NewFile::complete() {
+  if (file_ < 0) return;
   if (::fsync(file_) != 0 || ::close(std::exchange(file_, -1)) != 0) fail("{}: cannot write: {}", path_, system_words(errno));
 }
 
@@ -80,10 +81,7 @@ void NewFile::publish() {
 
 void NewFile::publish_first() {
   complete();
-  if (!rename_first(partial_, path_)) {
-    if (errno == EEXIST) refuse("{}: another program made this file meanwhile; it was left as it is", path_);
-    fail("{}: cannot be given its name: {}", path_, system_words(errno));
-  }
+  name_first(partial_, path_);
   partial_.clear();
   sync_folder(fs::path(path_).parent_path().string());
 }
@@ -103,6 +101,15 @@ bool rename_first(const std::string& from, const std::string& to) {
   if (::link(from.c_str(), to.c_str()) != 0) return false;
   ::unlink(from.c_str());
   return true;
+}
+
+void name_first(const std::string& partial, const std::string& path) {
+  if (rename_first(partial, path)) return;
+  const int error = errno;
+  const char* const kind = fs::is_directory(partial) ? "folder" : "file";
+  if (error == EEXIST || error == ENOTEMPTY || error == ENOTDIR)  // the last two where a folder was renamed plainly
+    refuse("{}: another program made this {} meanwhile; it was left as it is", path, kind);
+  fail("{}: cannot be given its name: {}", path, system_words(error));
 }
 
 std::string final_name(const std::string& name) {

@@ -23,14 +23,14 @@ class NewFile {
   /// Its name until it is published, for writers that open it themselves.
   const std::string& partial() const { return partial_; }
   void write(const void* bytes, std::size_t count);
+  /// Makes the bytes durable, which ends writing. For writers of several files, who publish none before all are whole.
+  void complete();
   /// Makes the file durable, under its own name: what had that name, a link too, is replaced. Nothing is lost when this fails.
   void publish();
   /// The same, but refuses (bad_input) a name that was taken meanwhile.
   void publish_first();
 
  private:
-  void complete();
-
   std::string path_, partial_;
   int file_ = -1;
 };
@@ -41,6 +41,8 @@ std::string make_partial_folder(const std::string& path);
 
 /// Gives a file or a folder a name that is free; errno tells why not, EEXIST when it is taken.
 bool rename_first(const std::string& from, const std::string& to);
+/// The same, but refuses (bad_input) a name that was taken meanwhile, and fails otherwise.
+void name_first(const std::string& partial, const std::string& path);
 
 /// NAME of a name as above; other names as they are.
 std::string final_name(const std::string& name);

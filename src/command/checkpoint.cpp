@@ -1,6 +1,5 @@
 // trireme checkpoint show|verify|import|export: one process, no MPI.
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -138,7 +137,7 @@ int import_model(const Arguments& arguments) {
   const std::string partial = base::make_partial_folder(path);
   try {
     write_imported(partial, weights, model, source);
-    if (!base::rename_first(partial, path)) base::fail("{}: cannot be given its name: {}", path, base::system_words(errno));
+    base::name_first(partial, path);
   } catch (...) {
     std::error_code ignored;
     fs::remove_all(partial, ignored);

@@ -32,13 +32,18 @@ void OutputFile::flush() {
   buffer_.clear();
 }
 
-void OutputFile::publish() {
+void OutputFile::complete() {
   flush();
-  file_.publish_first();
+  file_.complete();
 }
 
+void OutputFile::publish() { file_.publish_first(); }
+
 TokenWriter::TokenWriter(const std::string& prefix, std::int64_t vocabulary)
-    : type_(vocabulary < 65500 ? IdType::u16 : IdType::i32), bin_(unused(prefix) + ".bin"), idx_(prefix + ".idx") {}
+    : type_(vocabulary < 65500 ? IdType::u16 : IdType::i32),
+      prefix_(unused(prefix)),
+      bin_(prefix + ".bin"),
+      idx_(prefix + ".idx") {}
 
 void TokenWriter::append(std::span<const std::int32_t> ids) {
   if (type_ == IdType::i32) bin_.write(ids.data(), ids.size_bytes());
@@ -76,8 +81,16 @@ void TokenWriter::write_index() {
 
 void TokenWriter::finish() {
   write_index();
+  bin_.complete();
+  idx_.complete();
   bin_.publish();
-  idx_.publish();  // last: the pair is complete when the index is there
+  try {
+    idx_.publish();  // last: the pair is complete when the index is there
+  } catch (const base::Error&) {
+    std::error_code ignored;
+    std::filesystem::remove(prefix_ + ".bin", ignored);
+    throw;
+  }
 }
 
 }  // namespace trireme::data

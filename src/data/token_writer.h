@@ -17,7 +17,8 @@ class OutputFile {
   explicit OutputFile(const std::string& path);  // refuses (bad_input) what cannot be created
 
   void write(const void* bytes, std::size_t count);
-  void publish();  // refuses a name that was taken meanwhile
+  void complete();  // all of it durable
+  void publish();   // refuses a name that was taken meanwhile
 
  private:
   void flush();
@@ -36,12 +37,14 @@ class TokenWriter {
 
   void append(std::span<const std::int32_t> ids);  // to the document at hand
   void end_document();
+  /// Both files or none.
   void finish();
 
  private:
   void write_index();
 
   IdType type_;
+  std::string prefix_;
   OutputFile bin_, idx_;
   std::int64_t length_ = 0;            // tokens of the document at hand
   std::vector<std::int32_t> lengths_;  // [documents]

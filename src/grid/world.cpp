@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdlib>
 #include <exception>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/process.h"
+#include "grid/launcher.h"
 #include "grid/mpi_check.h"
 #include "grid/mpi_communicator.h"
 
@@ -48,6 +48,7 @@ LastWords::Write last_words;
 struct LauncherVariables {
   const char* size;
   const char* rank;
+  bool of_job = false;  // the size is that of the job, and the process may be in no step of it
 };
 // The first that is set decides: mpiexec inside a job leaves the job's own variables as they are.
 constexpr LauncherVariables launchers[] = {{"PMI_SIZE", "PMI_RANK"},
@@ -56,7 +57,7 @@ constexpr LauncherVariables launchers[] = {{"PMI_SIZE", "PMI_RANK"},
                                            {"FLUX_JOB_SIZE", "FLUX_TASK_RANK"},
                                            {"JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"},
                                            {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
-                                           {"SLURM_NTASKS", "SLURM_PROCID"}};
+                                           {"SLURM_NTASKS", "SLURM_PROCID", true}};
 
 /// An exception that nothing caught, e.g. in a thread.
 [[noreturn]] void terminated() {
@@ -98,6 +99,14 @@ LastWords::~LastWords() {
   std::set_terminate(terminate_);
 }
 
+LaunchedProcess launched_process(const std::function<const char*(const char*)>& variable) {
+  for (const LauncherVariables& launcher : launchers) {
+    const char *count = variable(launcher.size), *rank = variable(launcher.rank);
+    if (count && !launcher.of_job) return {std::atoi(count), rank ? std::atoi(rank) : 0};
+  }
+  return {};
+}
+
 std::optional<std::string> launcher_mismatch(int size, const std::function<const char*(const char*)>& variable) {
   if (size > 1) return std::nullopt;
   for (const LauncherVariables& launcher : launchers) {
@@ -105,14 +114,13 @@ std::optional<std::string> launcher_mismatch(int size, const std::function<const
     if (!value) continue;
     const int expected = std::atoi(value);
     if (expected <= 1) return std::nullopt;
-    const bool alone = std::string_view(launcher.size) == "SLURM_NTASKS";  // in a job, but no step of it
     return fmt::format(
         "error: {}={}, but MPI sees one rank only: {}.\n"
         "  under Slurm:  srun --mpi=pmi2 ...   (or export SLURM_MPI_TYPE=pmi2; one rank alone: srun --mpi=pmi2 -n 1 ...)\n"
         "  otherwise:    the mpiexec of the MPI that the program was built with, for MPICH mpiexec.mpich -n {} ...",
         launcher.size, expected,
-        alone ? "the program was started inside a job, but not by srun"
-              : "the launcher and this program's MPI do not speak to each other",
+        launcher.of_job ? "the program was started inside a job, but not by srun"
+                        : "the launcher and this program's MPI do not speak to each other",
         expected);
   }
   return std::nullopt;

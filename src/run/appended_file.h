@@ -7,8 +7,8 @@
 namespace trireme::run {
 
 /// Lines that cannot be written are kept in memory and written when the disk takes them again; what a failed write left behind is
-/// cut off, so that the file ends with a whole line at every time. That lines wait, and that they no longer do, is said once each
-/// on standard error.
+/// cut off, so that the file ends with a whole line after every append. That lines wait, and that they no longer do, is said once
+/// each on standard error.
 class AppendedFile {
  public:
   /// Opens or makes the file; a last line without an end, as a crash leaves it, is ended. Throws base::Error (failure).

@@ -138,10 +138,10 @@ void write_end_in(const std::string& directory, base::Exit status, const std::st
   write_status_in(directory, fmt::format("{} {}", static_cast<int>(status), why));
 }
 
-void correct_status_of_done(const std::string& directory) noexcept {
+void correct_status(const std::string& directory, const std::string& why) noexcept {
   std::string said;
   std::getline(std::ifstream(directory + "/status"), said);
-  if (said == "running") write_end_in(directory, base::Exit::done, "done");
+  if (said == "running") write_end_in(directory, base::Exit::done, why);
 }
 
 NewFolders::NewFolders(const std::string& path) {
@@ -209,7 +209,7 @@ void RunFolder::end(base::Exit status, const std::string& why) noexcept {
   if (begun_ || (status != base::Exit::done && !refused))
     write_end_in(path_, status, why);
   else if (!refused)
-    correct_status_of_done(path_);
+    correct_status(path_, why);
 }
 
 Whereabouts RunFolder::look() {

@@ -29,8 +29,9 @@ inline std::string checkpoints_of(const std::string& path) { return path + "/che
 /// by RunFolder.
 void write_end_in(const std::string& directory, base::Exit status, const std::string& why) noexcept;
 
-/// Of a run that is done, though the start that did it was killed before it could say so: "running" becomes "0 done".
-void correct_status_of_done(const std::string& directory) noexcept;
+/// Of a start that took no step, and ended in peace: where a killed start left "running", the status is now `why`. That is "done"
+/// only where all steps are done.
+void correct_status(const std::string& directory, const std::string& why) noexcept;
 
 /// Folders that were not there before. Those that are still empty at the end go again, unless they are to stay.
 class NewFolders {
@@ -68,7 +69,8 @@ class RunFolder {
 
   /// Right before the first step: the start is written down, `status` is "running".
   void begin(const StartFiles& start);
-  /// How this start ended. A start that took no step and had none to take, or that was refused, leaves `status` as it was.
+  /// How this start ended. A start that took no step and had none to take, or that was refused, leaves `status` as it was, unless
+  /// a killed start left "running" there.
   void end(base::Exit status, const std::string& why) noexcept;
 
   /// Where the folder is: once it was moved, path() follows it.

@@ -1,6 +1,7 @@
 #include "run/folder_lock.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -15,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/new_file.h"
 
 namespace trireme::run {
 namespace {
@@ -78,6 +80,14 @@ bool is_still(int file, const std::string& path) {
          open_one.st_dev == named.st_dev;
 }
 
+/// Takes the lock file of a dead process away, if it is still the open one. Of several starts at once one does: the file goes by
+/// a rename, and who then holds another's new lock gives it back.
+void remove_stale(int file, const std::string& path) {
+  const base::NewFile away(path, base::Exit::bad_input);
+  if (!is_still(file, path) || std::rename(path.c_str(), away.partial().c_str()) != 0) return;
+  if (!is_still(file, away.partial())) base::rename_first(away.partial(), path);
+}
+
 std::string text_of(const std::string& path) {
   try {
     return base::read_file(path);
@@ -123,7 +133,12 @@ bool FolderLock::take() {
                  errno == ELOOP ? "; it is a link, which a run does not follow: remove it" : "");
   Means means;
   int error = take_open(file_, means);
-  if (error == 0 && means == Means::file && !made && !is_gone(text_of(path_))) error = EWOULDBLOCK;
+  if (error == 0 && means == Means::file && !made) {
+    if (is_gone(text_of(path_)))
+      remove_stale(file_, path_);  // and once more, with a new file
+    else
+      error = EWOULDBLOCK;
+  }
   if (error == 0 && is_still(file_, path_)) {
     if (means != Means::flock)
       note_ = fmt::format("note: {}: this file system has no flock; the folder is held by {}\n", path_,

@@ -226,7 +226,7 @@ Ended Loop::end(Request request, StepRecord& last) {
   if (folder_is_ != Whereabouts::removed) finish(last);
   stop_if_moved(last.step);
   if (last.step >= config_.run.steps) {
-    if (recorder_.steps() == 0) recorder_.print(done_text(start_, config_.run));
+    if (recorder_.steps() == 0) recorder_.print(done_text(start_, config_.run, start_.owes_evaluation && !owes_evaluation_));
     world_.agree([&] {
       const std::string lost = recorder_.lost();
       if (!lost.empty()) base::fail("all steps are done, but a result is not on disk: {}", lost);

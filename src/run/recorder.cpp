@@ -78,7 +78,9 @@ void Recorder::complete(const StepRecord& record) {
   if (!folder_) return;
   const grid::Activity::Scope scope(world_.activity(), grid::Work::output);
   try {
-    metrics_->complete(record);
+    if (!metrics_->complete(record))
+      folder_->note(
+          fmt::format("note: metrics.csv has no row of step {}, so its validation loss stands here alone\n", record.step));
   } catch (const base::Error& error) {
     lost_result_ = error.what();
     base::print_error(fmt::format("warning: {}", lost_result_));

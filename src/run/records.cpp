@@ -24,12 +24,13 @@ constexpr const char* metrics_header =
 std::int64_t step_of(const std::string& line, std::int64_t batch) {
   const std::string_view header = metrics_header;
   if (std::count(line.begin(), line.end(), ',') != std::count(header.begin(), header.end(), ',')) return 0;
-  std::int64_t step = 0, samples = 0;
+  std::int64_t step = 0, samples = 0, right_samples = 0;
   const char* const end = line.data() + line.size();
   const auto [comma, fault] = std::from_chars(line.data(), end, step);
   if (fault != std::errc() || *comma != ',') return 0;
   const auto [after, other_fault] = std::from_chars(comma + 1, end, samples);
-  return other_fault == std::errc() && *after == ',' && samples == step * batch ? step : 0;
+  if (__builtin_mul_overflow(step, batch, &right_samples)) return 0;
+  return other_fault == std::errc() && *after == ',' && samples == right_samples ? step : 0;
 }
 
 /// Steps from first to last, put behind those that `text` names.
@@ -132,13 +133,14 @@ StepTimes step_times(std::vector<double> seconds) {
   return times;
 }
 
-void MetricsFile::complete(const StepRecord& record) {
+bool MetricsFile::complete(const StepRecord& record) {
   std::string metrics = base::read_file(path_);
   const std::size_t at = empty_validation(metrics, record.step);
-  if (at == std::string::npos) return;  // the row waits for room on the disk
+  if (at == std::string::npos) return false;  // e.g. it waits for room on the disk
   metrics.insert(at, base::real_text(*record.validation_loss));
   base::write_file_atomically(path_, metrics);
   file_.emplace(path_);
+  return true;
 }
 
 RankTable gather_ranks(train::Trainer& trainer, const kernels::Arena& snapshot, const ProcessFacts& process) {

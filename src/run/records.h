@@ -45,8 +45,8 @@ class MetricsFile {
   /// Begins a file with the rows that are kept.
   MetricsFile(const std::string& path, const std::string& rows);
   void append(const StepRecord& record);
-  /// Writes the validation loss of `record` into its row, which lacks it.
-  void complete(const StepRecord& record);
+  /// Writes the validation loss of `record` into its row, which lacks it. False when the row is not in the file.
+  bool complete(const StepRecord& record);
   /// Why the last rows are not in the file; empty when they are.
   const std::string& fault() const { return file_->fault(); }
 

@@ -67,8 +67,8 @@ Ended train(grid::World& world, const config::Resolved& resolved, const Signals&
 /// Every rank: the start that has nothing to do says so, and leaves the run as it is.
 base::Exit say_done(grid::World& world, const Start& start, const config::Run& run) {
   if (world.rank() == 0) {
-    fmt::print("{}", done_text(start, run));
-    correct_status_of_done(run.directory);
+    fmt::print("{}", done_text(start, run, false));
+    correct_status(run.directory, "done");
   }
   return base::Exit::done;
 }

@@ -122,14 +122,17 @@ bool is_done(const Start& start, const config::Run& run) {
   return start.resumes && start.origin.step >= run.steps && !start.owes_evaluation && run.final_weights.empty();
 }
 
-std::string done_text(const Start& start, const config::Run& run) {
+std::string done_text(const Start& start, const config::Run& run, bool evaluated) {
   const std::string& folder = start.origin.checkpoint->folder();
+  std::string made;
+  if (evaluated) made += fmt::format("  The evaluation that was due after step {} was made.\n", start.origin.step);
+  if (!run.final_weights.empty()) made += fmt::format("  The weights were written to {}.\n", run.final_weights);
   return fmt::format(
-      "nothing was left to do: {} holds step {}, and run.steps = {} asks for {}.\n"
+      "{} was left to do: {} holds step {}, and run.steps = {} asks for {}.\n{}"
       "  To go on with this run, raise run.steps above {}.\n"
       "  To begin anew, choose another run.directory, or remove {}.\n",
-      folder, start.origin.step, run.steps, start.origin.step == run.steps ? "no more" : "fewer", start.origin.step,
-      run.directory);
+      made.empty() ? "nothing" : "no step", folder, start.origin.step, run.steps,
+      start.origin.step == run.steps ? "no more" : "fewer", made, start.origin.step, run.directory);
 }
 
 Start check_start(grid::World& world, const config::Resolved& resolved, bool weights_only) {

@@ -30,8 +30,9 @@ struct Start {
 
 /// Whether this start has nothing to do but to say so.
 bool is_done(const Start& start, const config::Run& run);
-/// That nothing is left to do: what is on disk, what was asked for, and how to begin anew.
-std::string done_text(const Start& start, const config::Run& run);
+/// That no step is left to do: what was done all the same, what is on disk, what was asked for, and how to begin anew.
+/// `evaluated`: the evaluation that was owed was made.
+std::string done_text(const Start& start, const config::Run& run, bool evaluated);
 
 /// Every rank, with equal arguments that config::check_layout passed. Throws grid::Agreed(bad_input) for whatever would stop the
 /// run later: token files, start weights or checkpoints, the run's folder and final weights' place, more threads than cores, a

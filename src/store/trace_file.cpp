@@ -96,7 +96,11 @@ std::vector<TraceEvent> read_events(const Hdf5File& file, const std::string& gro
 
 RankTrace read_rank(const Hdf5File& file, const std::string& group) {
   const auto integer = [&](const char* name) { return file.attribute<std::int64_t>(group, name); };
-  const auto coordinate = [&](const char* name) { return static_cast<int>(integer(name)); };
+  const auto coordinate = [&](const char* name) {
+    const std::int64_t value = integer(name);
+    if (!std::in_range<int>(value)) base::refuse("{}: {}: damaged: {} {}", file.path(), group, name, value);
+    return static_cast<int>(value);
+  };
   return {.host = file.attribute<std::string>(group, "host"),
           .at = {coordinate("tensor"), coordinate("data"), coordinate("pipeline")},
           .clock_offset = file.attribute<double>(group, "clock_offset"),
@@ -116,8 +120,8 @@ TraceHeader read_header(const Hdf5File& file) {
     header.microbatches = integer("microbatches");
     header.schedule = file.attribute<std::string>("/", "schedule");
     header.config = file.read_text("config");
-  } catch (const base::Error&) {
-    base::refuse("{}: not the trace of a step", file.path());
+  } catch (const base::Error& error) {
+    base::refuse("{}: not the trace of a step: {}", file.path(), error.what());
   }
   for (const std::int64_t number : {ranks, tensor, data, pipeline, header.chunks, header.microbatches})
     if (number < 1 || number > most_of_anything) base::refuse("{}: damaged: the file's attributes make no sense", file.path());
@@ -153,6 +157,21 @@ void check(const RankTrace& trace, const TraceHeader& header, int rank, const st
     if (fault.empty() && k > 0 && trace.events[k].begin < trace.events[k - 1].begin) fault = "it begins before the one before it";
     if (!fault.empty()) base::refuse("{}: damaged: event {}: {}", place, k, fault);
   }
+}
+
+Trace read_sealed(const std::string& path) {
+  const Hdf5File file = Hdf5File::open(path);
+  Trace trace;
+  static_cast<TraceHeader&>(trace) = read_header(file);
+  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
+  std::int64_t events = 0;
+  for (int rank = 0; rank < trace.shape.ranks(); ++rank) {
+    trace.ranks.push_back(read_rank(file, group_of(rank)));
+    check(trace.ranks.back(), trace, rank, path + ": " + group_of(rank));
+    events += std::ssize(trace.ranks.back().events);
+    if (events > bytes / bytes_of_event) base::refuse("{}: damaged: {} events in {} bytes", path, events, bytes);
+  }
+  return trace;
 }
 
 }  // namespace
@@ -212,22 +231,11 @@ void TraceWriter::finish() {
 
 Trace read_trace(const std::string& path) {
   if (const std::string fault = seal_fault(path); !fault.empty()) base::refuse("{}: not the trace of a step: {}", path, fault);
-  const Hdf5File file = Hdf5File::open(path);
-  Trace trace;
-  static_cast<TraceHeader&>(trace) = read_header(file);
-  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
-  std::int64_t events = 0;
   try {
-    for (int rank = 0; rank < trace.shape.ranks(); ++rank) {
-      trace.ranks.push_back(read_rank(file, group_of(rank)));
-      check(trace.ranks.back(), trace, rank, path + ": " + group_of(rank));
-      events += std::ssize(trace.ranks.back().events);
-      if (events > bytes / bytes_of_event) base::refuse("{}: damaged: {} events in {} bytes", path, events, bytes);
-    }
+    return read_sealed(path);
   } catch (const base::Error& error) {
     throw base::Error(base::Exit::bad_input, error.what());  // whatever the reason, the file will not do
   }
-  return trace;
 }
 
 }  // namespace trireme::store

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "view/svg.h"
+
 namespace trireme::view {
 namespace {
 
@@ -35,7 +37,7 @@ Line line_of(const Check& c, std::vector<std::string>& reasons) {
 
 std::string escaped(const std::string& text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : as_utf8(text)) {
     if (c == '&')
       out += "&amp;";
     else if (c == '<')

@@ -54,7 +54,7 @@ std::string forecast_json(const Forecast& forecast) {
             {"bubble_fraction", bubble_formula(forecast.layout.training.schedule)},
             {"checkpoint_bytes", spec::checkpoint_bytes(forecast.config.model)}};
   for (int stage = 0; stage < forecast.layout.stage_map.stages; ++stage) json["stages"].push_back(stage_json(forecast, stage));
-  return json.dump(1) + "\n";
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";  // a path need not be UTF-8
 }
 
 }  // namespace trireme::view

@@ -20,13 +20,13 @@ std::string rules(const std::vector<Style>& styles, std::string Style::*page) {
   return text;
 }
 
-/// With U+FFFD for what is no UTF-8: the JSON library knows.
+}  // namespace
+
+/// The JSON library knows.
 std::string as_utf8(std::string_view text) {
   using nlohmann::json;
   return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
 }
-
-}  // namespace
 
 std::string xml_text(std::string_view text) {
   std::string out;

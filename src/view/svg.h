@@ -15,6 +15,9 @@ struct Style {
   std::string selector, light, dark;
 };
 
+/// Text with U+FFFD for what is no UTF-8.
+std::string as_utf8(std::string_view text);
+
 /// Text as it may stand in XML, also in an attribute. What is no UTF-8 becomes U+FFFD.
 std::string xml_text(std::string_view text);
 

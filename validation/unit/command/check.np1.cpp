@@ -263,5 +263,14 @@ TEST(Check, CountsEpochsWhereTheTokenFileIsAndRemarksWhereItIsNot) {
   EXPECT_EQ(check(greedy).status, 2);  // as train: a step would pass through the data more than once
 }
 
+TEST(Check, WritesJsonOfAPathThatIsNotUtf8) {
+  const Folder folder;
+  const std::string input = folder / "a\xff.toml";
+  fs::copy("input/tiny.toml", input);
+  const Json json = check_json({input, "run.directory=" + folder / "b\xc3", "--ranks", "1"});
+  EXPECT_EQ(json["input"], folder / "a\uFFFD.toml");
+  EXPECT_EQ(json["configuration"]["run"]["directory"], folder / "b\uFFFD");
+}
+
 }  // namespace
 }  // namespace trireme::test

@@ -144,6 +144,30 @@ TEST_F(FullDisks, AKilledWriterLeavesTheFormerOutputOrTheWholeNewOne) {
   }
 }
 
+/// Half a pair would be in the way of every later start.
+TEST_F(FullDisks, OfTokenFilesBothAreThereOrNone) {
+  const std::vector<std::string> words = {program().string(), "prepare", "input/tiny.toml", "--output", out_ / "tokens"};
+  for (const std::string& calls : {fails_with("sync", EIO), fails_with("close", EIO), fails_with("write", ENOSPC),
+                                   fails_with("rename", EROFS) + "," + fails_with("renameat2", EROFS)}) {
+    SCOPED_TRACE(calls);
+    const Result result = run(with_faults(words, {.calls = calls, .under = out_ / "tokens.idx"}), 30);
+    expect_failed(result, "tokens.idx: cannot ");
+    EXPECT_TRUE(listing().empty()) << listing().begin()->first;
+  }
+  EXPECT_EQ(run(words, 30).status, 0);
+  EXPECT_EQ(listing().size(), 2u);
+}
+
+/// Another program takes the name while the checkpoint is written.
+TEST_F(FullDisks, AnImportThatComesSecondIsRefused) {
+  const Result result = run(with_faults({program().string(), "checkpoint", "import", model_, out_ / "step", "heads=4"},
+                                        {.calls = fails_with("renameat2", EEXIST), .under = out_.string() + "/"}),
+                            30);
+  EXPECT_EQ(result.status, 2);
+  EXPECT_EQ(result.err, (out_ / "step").string() + ": another program made this folder meanwhile; it was left as it is\n");
+  EXPECT_TRUE(listing().empty());
+}
+
 /// plot writes into the run's folder.
 TEST_F(FullDisks, PlotKeepsTheFormerDrawing) {
   const std::string loss = run_ + "/plots/loss.svg";

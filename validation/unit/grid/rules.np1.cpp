@@ -6,12 +6,15 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "grid/cores.h"
 #include "grid/grid.h"
+#include "grid/launcher.h"
 #include "grid/topology.h"
 
 namespace trireme::grid {
@@ -52,6 +55,26 @@ TEST(Launcher, RealWorldsAndRealSingleRanksAreAccepted) {
   EXPECT_FALSE(mismatch(2, {{"SLURM_NTASKS", "4"}}));
   EXPECT_FALSE(mismatch(1, {{"PMI_SIZE", "1"}, {"SLURM_NTASKS", "4"}}));              // mpiexec -n 1 inside a job of 4
   EXPECT_FALSE(mismatch(1, {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_NTASKS", "4"}}));  // srun -n 1 inside a job of 4
+}
+
+TEST(Launcher, OneOfManyProcessesIsKnownByAnyLauncher) {
+  const auto launched = [](const std::map<std::string, std::string>& environment) {
+    return launched_process([&](const char* name) -> const char* {
+      const auto found = environment.find(name);
+      return found == environment.end() ? nullptr : found->second.c_str();
+    });
+  };
+  const std::vector<std::pair<const char*, const char*>> names = {{"PMI_SIZE", "PMI_RANK"},
+                                                                  {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+                                                                  {"FLUX_JOB_SIZE", "FLUX_TASK_RANK"},
+                                                                  {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"}};
+  for (const auto& [size, rank] : names) {
+    const LaunchedProcess process = launched({{size, "4"}, {rank, "3"}});
+    EXPECT_EQ(process.count, 4) << size;
+    EXPECT_EQ(process.rank, 3) << rank;
+  }
+  EXPECT_EQ(launched({}).count, 1);
+  EXPECT_EQ(launched({{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}}).count, 1) << "a job's script, which runs once";
 }
 
 /// What a program does that only starts and stops the world; in a process of its own. Returns its exit status.

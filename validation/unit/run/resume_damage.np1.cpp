@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include "run/records.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_reader.h"
 #include "validation/unit/support/run_files.h"
@@ -170,6 +171,24 @@ TEST_F(ResumeDamage, WeightsOnlyGoesOnWithMomentsOfZero) {
   reader.read({store::Quantity::first_moment, name, shape, zero, shape, m.data()});
   reader.read({store::Quantity::second_moment, name, shape, zero, shape, v.data()});
   for (std::size_t i = 0; i < m.size(); ++i) EXPECT_NEAR(v[i], 0.2 * m[i] * m[i], 1e-5 * v[i] + 1e-37);
+}
+
+TEST(MetricsDamage, AStepTimesTheBatchThatIsTooLargeIsNoRow) {
+  const std::string row = "2305843009213693953,8,,,,,,,,,,,,,\n";  // 8 times it is 8, modulo 2^64
+  const run::KeptRows kept = run::kept_rows(row, 1, 8);
+  EXPECT_EQ(kept.dropped, 1);
+  EXPECT_EQ(kept.rows, "");
+}
+
+TEST(MetricsDamage, ARowThatIsNotThereCannotBeCompleted) {
+  const Folder folder;
+  run::MetricsFile metrics(folder / "metrics.csv", "");
+  run::StepRecord record{.step = 3, .result = {}, .validation_loss = 1.5};
+  EXPECT_FALSE(metrics.complete(record));
+  record.validation_loss.reset();
+  metrics.append(record);
+  record.validation_loss = 1.5;
+  EXPECT_TRUE(metrics.complete(record));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "run/folder.h"
 #include "store/safetensors.h"
 #include "validation/unit/support/folder_state.h"
 #include "validation/unit/support/run_files.h"
@@ -45,6 +46,8 @@ TEST_F(Starts, ThatHaveNothingToDoChangeNothingAndSayWhy) {
   const Result weights = train(2, {"run.steps=6", "run.final_weights=" + folder_ / "late.safetensors"});
   EXPECT_EQ(weights.status, 0) << weights.err;
   EXPECT_GT(fs::file_size(folder_ / "late.safetensors"), 100000u);
+  EXPECT_EQ(occurrences(weights.out, "nothing was left to do"), 0) << weights.out;
+  EXPECT_EQ(occurrences(weights.out, "The weights were written to " + folder_ / "late.safetensors"), 1) << weights.out;
   EXPECT_EQ(state_of(run_), before) << "weights were asked for, which lie elsewhere";
   std::ofstream(run_ + "/STOP") << "";
   const auto stopped = state_of(run_);
@@ -114,6 +117,17 @@ TEST_F(Starts, CorrectTheWordOfARunThatWasKilledWhenItWasDone) {
   const Result result = train(2, {"run.steps=2"});
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(read_text(run_ + "/status"), "0 done\n");
+}
+
+/// A start that STOP met before its first step, in the folder of one that was killed.
+TEST_F(Starts, DoNotCallARunDoneThatIsNot) {
+  for (const auto& [before, after] : {std::pair{"running\n", "0 ended before the first step: STOP is there\n"},
+                                      {"85 saved at step 3 of 6\n", "85 saved at step 3 of 6\n"}}) {
+    fs::create_directories(run_);
+    std::ofstream(run_ + "/status") << before;
+    run::RunFolder(run_).end(base::Exit::done, "ended before the first step: STOP is there");
+    EXPECT_EQ(read_text(run_ + "/status"), after);
+  }
 }
 
 }  // namespace

@@ -203,6 +203,11 @@ TEST(Verdicts, JUnitIsWellFormedAndCounts) {
       "<testcase classname=\"odd\" name=\"gradients\">",
       "<skipped message=\"elsewhere\"/>"};
   EXPECT_EQ(xml_tags(junit_xml(three_checks(), "s & t")), expected);
+  EXPECT_EQ(xml_tags(junit_xml({},
+                               "a\xff"
+                               "b"))
+                .front(),
+            "<testsuite name=\"a\uFFFDb\" tests=\"0\" failures=\"0\" errors=\"0\" skipped=\"0\">");
 }
 
 }  // namespace

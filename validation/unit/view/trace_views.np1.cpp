@@ -96,7 +96,10 @@ TEST(Trace, AnotherFileIsRefusedByName) {
   checkpoint.close();
   EXPECT_EQ(refusal(folder / "checkpoint.h5").rfind(folder / "checkpoint.h5" + ": not the trace of a step", 0), 0u);
   store::seal(folder / "checkpoint.h5");
-  EXPECT_EQ(refusal(folder / "checkpoint.h5"), folder / "checkpoint.h5" + ": not the trace of a step") << "sealed, and no trace";
+  EXPECT_EQ(refusal(folder / "checkpoint.h5").rfind(folder / "checkpoint.h5" + ": not the trace of a step: ", 0), 0u);
+  EXPECT_NE(refusal(folder / "checkpoint.h5").find("ranks"), std::string::npos) << "sealed, and what it lacks";
+  store::seal(folder / "text.h5");
+  EXPECT_NE(refusal(folder / "text.h5").find("text.h5"), std::string::npos) << "sealed, and no HDF5";
 }
 
 TEST(Trace, DamagedNumbersAreRefusedByFileAndRank) {
