@@ -48,7 +48,8 @@ void measure(grid::World& world, const std::string& folder, int millions) {
                                         fmt::format("batch.global={}", world.size())});
   train::Trainer trainer = test::make_trainer(world, config);
   const std::int64_t bytes = spec::checkpoint_bytes(config.model);
-  run::CheckpointWriter writer(trainer.state(), {folder + "/bench-save", "", 1, 1}, trainer.replica().device(), trainer.grid(),
+  run::CheckpointWriter writer(trainer.state(), {folder + "/bench-save", "", 1, 1, {}}, trainer.replica().device(),
+                               trainer.grid(),
                                trainer.layout().memory[trainer.grid().at().pipeline][spec::MemoryClass::snapshot]);
   std::vector<double> plain, waited, saved;
   for (int round = 0; round < rounds; ++round) {
