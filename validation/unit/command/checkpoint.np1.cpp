@@ -215,6 +215,7 @@ TEST_F(CheckpointCommand, ExportRefusesATensorThatGpt2HasNoNameFor) {
 }
 
 TEST_F(CheckpointCommand, ShowSaysWhatItIs) {
+  fs::create_directory(folder_ / "run");
   write_checkpoint(folder_ / "run/checkpoints", small_model(2), {2, 2, 1}, 7);
   for (const std::string& where : {folder_ / "run", folder_ / "run/checkpoints", folder_ / "run/checkpoints/step-00000007"}) {
     const Result shown = checkpoint({"show", where, "--tensors"});
@@ -227,6 +228,7 @@ TEST_F(CheckpointCommand, ShowSaysWhatItIs) {
 }
 
 TEST_F(CheckpointCommand, VerifyNamesEachWrongFileAndEndsWith3) {
+  fs::create_directory(folder_ / "run");
   const std::string step = write_checkpoint(folder_ / "run/checkpoints", small_model(2), {2, 2, 1}, 7);
   const Result right = checkpoint({"verify", folder_ / "run"});
   EXPECT_EQ(right.status, 0) << right.err;
