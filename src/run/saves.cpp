@@ -66,6 +66,7 @@ void Saves::finish() {
 }
 
 void Saves::last(std::int64_t step) {
+  finish();  // an earlier save that fails, as while the folder is moved, costs itself alone
   if (writer_.saved_step() == step) return;
   writer_.save(step);
   writer_.finish();

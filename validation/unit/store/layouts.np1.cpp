@@ -99,6 +99,7 @@ std::vector<float> plain_read(const std::string& path, const std::string& datase
 TEST(StoreLayouts, TheMasterShowsWholeTensorsAndNaNWhereAShardIsGone) {
   const Folder folder;
   const config::Model model = small_model(2);
+  fs::create_directory(folder / "a");
   const std::string first = write_checkpoint(folder / "a/checkpoints", model, {4, 2, 2}, 12);
   fs::rename(folder / "a", folder / "moved");
   const std::string moved = folder / "moved/checkpoints/step-00000012";

@@ -186,16 +186,6 @@ TEST_F(TraceFile, TextOnTheGlobalHeapIsNotRead) {
   }
 }
 
-TEST_F(TraceFile, APlaceThatIsTooLargeIsNotCutToAnother) {
-  forge([](hid_t file) {
-    const std::int64_t place = std::int64_t{1} << 32;  // 0 in 32 bits, which would be right
-    const hid_t attribute = H5Aopen_by_name(file, "rank-00001", "tensor", H5P_DEFAULT, H5P_DEFAULT);
-    H5Awrite(attribute, H5T_NATIVE_INT64, &place);
-    H5Aclose(attribute);
-  });
-  expect_error(Exit::bad_input, {path_, "rank-00001: damaged: tensor 4294967296"}, [&] { store::read_trace(path_); });
-}
-
 TEST_F(TraceFile, TheCommandSaysItInOneLine) {
   std::string bytes = read_text(path_);
   bytes[bytes.size() / 2] ^= 1;
