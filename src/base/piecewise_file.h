@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include "base/file.h"
+
 namespace trireme::base {
 
 /// A regular file open for reading. Unlike a mapped one, a file that was cut short or a disk that fails is an Error here, no
@@ -14,9 +16,6 @@ class PiecewiseFile {
  public:
   /// Throws Error (bad_input) when there is no such file or it is not a regular one.
   explicit PiecewiseFile(const std::string& path);
-  ~PiecewiseFile();
-  PiecewiseFile(const PiecewiseFile&) = delete;
-  PiecewiseFile& operator=(const PiecewiseFile&) = delete;
 
   /// Bytes, when it was opened.
   std::int64_t size() const { return size_; }
@@ -25,7 +24,7 @@ class PiecewiseFile {
 
  private:
   std::string path_;
-  int file_ = -1;
+  Descriptor file_;
   std::int64_t size_ = 0;
 };
 

@@ -52,7 +52,6 @@ Signals::Signals() : begin_(base::now()) {
     sigaction(signal.number, nullptr, &before);
     if (!signal.may_be_ignored || before.sa_handler != SIG_IGN) sigaction(signal.number, &action, nullptr);
   }
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a failed write, which is reported
 }
 
 Signals::~Signals() {
