@@ -16,7 +16,7 @@
 #include "command/commands.h"
 #include "command/outputs.h"
 #include "config/reader.h"
-#include "run/folder.h"
+#include "folder/run_folder.h"
 #include "spec/parameters.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_reader.h"
@@ -220,7 +220,7 @@ int export_model(const Arguments& arguments) {
   refuse_damaged(reader);
   const std::string file = exported_file(arguments.model);
   const MadeFolder folder(file == arguments.model ? "" : arguments.model);
-  run::check_output_file("the file to write", file);
+  folder::check_output_file("the file to write", file);
   check_outputs(files_of(reader), {file});
   store::check_gpt2_pair(file, model);
   write_exported(reader, parameters, file, dtypes.at(arguments.dtype));

@@ -22,7 +22,7 @@ bool ends(Request request) { return request == Request::save_and_end || request 
 }  // namespace
 
 Loop::Loop(const config::Resolved& resolved, const Start& start, train::Trainer& trainer, const Machine& machine,
-           const Signals& signals, RunFolder* folder)
+           const Signals& signals, folder::RunFolder* folder)
     : world_(trainer.grid().world()),
       resolved_(resolved),
       config_(resolved.config),
@@ -104,10 +104,10 @@ Request Loop::next_request() {
                                         folder_ ? static_cast<std::int64_t>(folder_->look()) : 0};
   const Request request = requests_.next(shared);
   const auto [busy, peak_memory, any_fault, folder_is] = shared;
-  peak_memory_ = peak_memory, any_fault_ = any_fault > 0, folder_is_ = static_cast<Whereabouts>(folder_is);
+  peak_memory_ = peak_memory, any_fault_ = any_fault > 0, folder_is_ = static_cast<folder::Whereabouts>(folder_is);
   saves_.advance(busy);
-  if (folder_is_ == Whereabouts::in_place) return request;
-  if (folder_) saves_.move_to(checkpoints_of(folder_->path()));
+  if (folder_is_ == folder::Whereabouts::in_place) return request;
+  if (folder_) saves_.move_to(folder::checkpoints_of(folder_->path()));
   return Request::save_and_end;
 }
 
@@ -209,10 +209,10 @@ void Loop::finish(StepRecord& last) {
 
 /// What could be saved has been, where the folder is now.
 void Loop::stop_if_moved(std::int64_t step) {
-  if (folder_is_ == Whereabouts::in_place) return;
+  if (folder_is_ == folder::Whereabouts::in_place) return;
   const std::string was = fmt::format("run.directory = \"{}\" was", config_.run.directory);
   const std::string end = fmt::format("during the run, which ended at step {} of {}", step, config_.run.steps);
-  if (folder_is_ == Whereabouts::removed)
+  if (folder_is_ == folder::Whereabouts::removed)
     stop(base::Exit::failure, fmt::format("{} removed {}, and nothing of it is left", was, end));
   std::string place = folder_ ? folder_->path() : "";
   world_.everyone().broadcast(place);
@@ -223,7 +223,7 @@ void Loop::stop_if_moved(std::int64_t step) {
 Ended Loop::end(Request request, StepRecord& last) {
   recorder_.last_step_done();
   if (any_fault_ && !ends(request)) stop_for_tokens(last.step);
-  if (folder_is_ != Whereabouts::removed) finish(last);
+  if (folder_is_ != folder::Whereabouts::removed) finish(last);
   stop_if_moved(last.step);
   if (last.step >= config_.run.steps) {
     if (recorder_.steps() == 0) recorder_.print(done_text(start_, config_.run, start_.owes_evaluation && !owes_evaluation_));

@@ -25,7 +25,7 @@ struct Ended {
 class Loop {
  public:
   Loop(const config::Resolved& resolved, const Start& start, train::Trainer& trainer, const Machine& machine,
-       const Signals& signals, RunFolder* folder);
+       const Signals& signals, folder::RunFolder* folder);
 
   Ended run();
 
@@ -51,9 +51,9 @@ class Loop {
   const config::Config& config_;
   const Start& start_;
   train::Trainer& trainer_;
-  RunFolder* folder_;
-  bool owes_evaluation_;                           // of the step that was done last
-  Whereabouts folder_is_ = Whereabouts::in_place;  // as last agreed
+  folder::RunFolder* folder_;
+  bool owes_evaluation_;                                           // of the step that was done last
+  folder::Whereabouts folder_is_ = folder::Whereabouts::in_place;  // as last agreed
   Requests requests_;
   Recorder recorder_;
   Saves saves_;

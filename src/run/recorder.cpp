@@ -16,7 +16,7 @@
 namespace trireme::run {
 
 Recorder::Recorder(grid::World& world, const config::Config& config, const Start& start, const Machine& machine,
-                   RunFolder* folder)
+                   folder::RunFolder* folder)
     : world_(world), config_(config), start_(start), machine_(machine), folder_(folder), peak_flops_(machine.peak_flops) {}
 
 void Recorder::open() {

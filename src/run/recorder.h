@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "run/folder.h"
+#include "folder/run_folder.h"
 #include "run/records.h"
 #include "run/start.h"
 
@@ -22,7 +22,8 @@ struct Machine {
 /// Every rank calls every member; `folder` on rank 0 only.
 class Recorder {
  public:
-  Recorder(grid::World& world, const config::Config& config, const Start& start, const Machine& machine, RunFolder* folder);
+  Recorder(grid::World& world, const config::Config& config, const Start& start, const Machine& machine,
+           folder::RunFolder* folder);
 
   /// Opens metrics.csv, and says which of its rows an earlier start has lost; what fails is agreed.
   void open();
@@ -54,7 +55,7 @@ class Recorder {
   const config::Config& config_;
   const Start& start_;
   Machine machine_;
-  RunFolder* folder_;
+  folder::RunFolder* folder_;
   std::optional<MetricsFile> metrics_;
   std::string lost_result_;
   std::vector<double> seconds_;  // of each step since this start

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "run/appended_file.h"
+#include "folder/appended_file.h"
 #include "run/sources.h"
 #include "train/trainer.h"
 
@@ -52,7 +52,7 @@ class MetricsFile {
 
  private:
   std::string path_;
-  std::optional<AppendedFile> file_;
+  std::optional<folder::AppendedFile> file_;
 };
 
 /// What every rank knows of itself at the end, as columns of equal meaning on all ranks.

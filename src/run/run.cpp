@@ -19,17 +19,17 @@ namespace trireme::run {
 namespace {
 
 /// Rank 0's folder, which all ranks have seen; nothing in it is changed before the first step.
-std::unique_ptr<RunFolder> hold_folder(grid::World& world, const std::string& directory) {
-  std::unique_ptr<RunFolder> folder;
+std::unique_ptr<folder::RunFolder> hold_folder(grid::World& world, const std::string& directory) {
+  std::unique_ptr<folder::RunFolder> folder;
   world.agree([&] {
-    if (world.rank() == 0) folder = std::make_unique<RunFolder>(directory);
+    if (world.rank() == 0) folder = std::make_unique<folder::RunFolder>(directory);
   });
   refuse_unless_seen_by_all(world, directory, "lock");
   return folder;
 }
 
 /// The products come first: they fault in what the libraries need, so that private memory grows by the model's alone afterwards.
-double measure_peak(grid::World& world, const train::Backend& backend, const Start& start, RunFolder* folder) {
+double measure_peak(grid::World& world, const train::Backend& backend, const Start& start, folder::RunFolder* folder) {
   world.everyone().barrier();
   const double peak = world.everyone().sum(measure_peak_flops(*backend.kernels, *backend.device)) / world.size();
   if (folder)
@@ -50,7 +50,7 @@ std::unique_ptr<grid::Watchdog> start_watchdog(grid::World& world, const config:
 
 /// Every rank: builds the trainer, and runs the steps.
 Ended train(grid::World& world, const config::Resolved& resolved, const Signals& signals, double begin, Start& start,
-            RunFolder* folder) {
+            folder::RunFolder* folder) {
   train::Backend backend = train::make_backend(resolved.config, start.layout, start.threads);
   Machine machine{.begin = begin, .peak_flops = measure_peak(world, backend, start, folder)};
   grid::Grid grid = train::make_grid(world, start.layout, backend);
@@ -68,7 +68,7 @@ Ended train(grid::World& world, const config::Resolved& resolved, const Signals&
 base::Exit say_done(grid::World& world, const Start& start, const config::Run& run) {
   if (world.rank() == 0) {
     fmt::print("{}", done_text(start, run, false));
-    correct_status(run.directory, "done");
+    folder::correct_status(run.directory, "done");
   }
   return base::Exit::done;
 }
@@ -84,7 +84,8 @@ base::Exit run_training(grid::World& world, const config::Resolved& resolved, co
   Start start = check_start(world, resolved, weights_only);
   if (is_done(start, run)) return say_done(world, start, run);
   const auto folder = hold_folder(world, run.directory);
-  const grid::LastWords words([&run](base::Exit status, const std::string& why) { write_end_in(run.directory, status, why); });
+  const grid::LastWords words(
+      [&run](base::Exit status, const std::string& why) { folder::write_end_in(run.directory, status, why); });
   const CrashNote crash_note(run.directory + "/status", fmt::format("rank {} on {}", world.rank(), world.host()));
   if (folder) folder->print(banner + start_block(resolved.config, start) + start.resumed);
   const auto watchdog = start_watchdog(world, run, start);

@@ -14,7 +14,7 @@ constexpr double unmeasured_save_rate = 50e6;
 
 CheckpointPlan plan(const config::Resolved& resolved, const Start& start) {
   const config::Config& config = resolved.config;
-  return {checkpoints_of(config.run.directory),
+  return {folder::checkpoints_of(config.run.directory),
           write_config(resolved),
           config.batch.global,
           config.checkpoint.keep,

@@ -8,10 +8,10 @@
 #include "base/file.h"
 #include "base/process.h"
 #include "base/units.h"
+#include "folder/run_folder.h"
 #include "grid/cores.h"
 #include "kernels/device.h"
 #include "layout/layout.h"
-#include "run/folder.h"
 #include "run/records.h"
 #include "run/resources.h"
 #include "run/resume.h"
@@ -52,7 +52,7 @@ bool last_row_lacks_validation(grid::World& world, const std::string& directory,
 
 /// Of a run that goes on: its newest checkpoint that verifies. Else of a new one.
 void open_origin(Start& start, const config::Resolved& resolved, grid::World& world, bool weights_only) {
-  Verified found = newest_verified(world, checkpoints_of(resolved.config.run.directory));
+  Verified found = newest_verified(world, folder::checkpoints_of(resolved.config.run.directory));
   const std::unique_ptr<store::CheckpointReader>& checkpoint = found.reader;
   start.damaged = std::move(found.damaged);
   if (!checkpoint) {
@@ -88,9 +88,9 @@ void check_outputs(const config::Resolved& resolved, grid::World& world) {
   world.agree([&] {
     if (world.rank() != 0) return;
     const config::Run& run = resolved.config.run;
-    check_run_folder(run.directory, resolved.path);
+    folder::check_run_folder(run.directory, resolved.path);
     if (!run.final_weights.empty() && !lies_in_new_folder(run.final_weights, run.directory))
-      check_output_file("run.final_weights", run.final_weights);
+      folder::check_output_file("run.final_weights", run.final_weights);
     store::check_gpt2_pair(run.final_weights, resolved.config.model);
   });
 }

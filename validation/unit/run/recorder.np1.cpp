@@ -78,7 +78,7 @@ TEST(ShareOfThePeak, IsLeftOutOnceItCannotBeRight) {
   const Folder folder;
   const config::Config config = small_config(1, {"run.steps=9"});
   run::Start start;
-  run::RunFolder run_folder(folder / "run");
+  folder::RunFolder run_folder(folder / "run");
   run_folder.begin({});
   const double flops = spec::hardware_flops(config.model, config.parallel, 8);
   run::Recorder recorder(world(), config, start, {.begin = 0, .peak_flops = flops, .private_memory = 0}, &run_folder);
@@ -126,9 +126,9 @@ TEST(Status, HasTheReasonWhereNoNewFileCanBeMade) {
   directory += "/" + std::string(longest - name - directory.size() - 1, 'd');
   fs::create_directories(directory);
   std::ofstream(directory + "/status") << "running\n";
-  run::write_end_in(directory, base::Exit::failure, "a long reason: No space left on device");
+  folder::write_end_in(directory, base::Exit::failure, "a long reason: No space left on device");
   EXPECT_EQ(read_text(directory + "/status"), "1 a long reason: No space left on device\n");
-  run::write_end_in(directory, base::Exit::saved, "short");
+  folder::write_end_in(directory, base::Exit::saved, "short");
   EXPECT_EQ(read_text(directory + "/status"), "85 short\n");
 }
 

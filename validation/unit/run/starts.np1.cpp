@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "run/folder.h"
+#include "folder/run_folder.h"
 #include "store/safetensors.h"
 #include "validation/unit/support/folder_state.h"
 #include "validation/unit/support/run_files.h"
@@ -125,7 +125,7 @@ TEST_F(Starts, DoNotCallARunDoneThatIsNot) {
                                       {"85 saved at step 3 of 6\n", "85 saved at step 3 of 6\n"}}) {
     fs::create_directories(run_);
     std::ofstream(run_ + "/status") << before;
-    run::RunFolder(run_).end(base::Exit::done, "ended before the first step: STOP is there");
+    folder::RunFolder(run_).end(base::Exit::done, "ended before the first step: STOP is there");
     EXPECT_EQ(read_text(run_ + "/status"), after);
   }
 }

@@ -1,4 +1,4 @@
-#include "run/folder_lock.h"
+#include "folder/lock.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "base/new_file.h"
 
-namespace trireme::run {
+namespace trireme::folder {
 namespace {
 
 enum class Means { flock, fcntl, file };  // by which a lock is held, the strongest first
@@ -171,4 +171,4 @@ FolderLock::~FolderLock() {
   close(file_);
 }
 
-}  // namespace trireme::run
+}  // namespace trireme::folder

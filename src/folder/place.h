@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace trireme::run {
+namespace trireme::folder {
 
 class FolderPlace {
  public:
@@ -22,4 +22,4 @@ class FolderPlace {
   int folder_;  // file descriptor
 };
 
-}  // namespace trireme::run
+}  // namespace trireme::folder

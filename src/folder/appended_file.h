@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace trireme::run {
+namespace trireme::folder {
 
 /// Lines that cannot be written are kept in memory and written when the disk takes them again; what a failed write left behind is
 /// cut off, so that the file ends with a whole line after every append. That lines wait, and that they no longer do, is said once
@@ -31,4 +31,4 @@ class AppendedFile {
   std::string waiting_, fault_;
 };
 
-}  // namespace trireme::run
+}  // namespace trireme::folder

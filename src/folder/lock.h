@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace trireme::run {
+namespace trireme::folder {
 
 /// Whether another job holds `folder`. Changes nothing.
 bool is_held(const std::string& folder);
@@ -34,4 +34,4 @@ class FolderLock {
   int file_ = -1;
 };
 
-}  // namespace trireme::run
+}  // namespace trireme::folder

@@ -1,4 +1,4 @@
-#include "run/appended_file.h"
+#include "folder/appended_file.h"
 
 #include <cerrno>
 
@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/process.h"
 
-namespace trireme::run {
+namespace trireme::folder {
 
 AppendedFile::AppendedFile(std::string path) : path_(std::move(path)) {
   base::require_regular(path_);
@@ -49,4 +49,4 @@ void AppendedFile::append(std::string_view lines) {
   fault_ = error ? fmt::format("{}: cannot write: {}", path_, base::system_words(error)) : "";
 }
 
-}  // namespace trireme::run
+}  // namespace trireme::folder

@@ -1,4 +1,4 @@
-#include "run/folder_place.h"
+#include "folder/place.h"
 
 #include <cerrno>
 #include <cstring>
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-namespace trireme::run {
+namespace trireme::folder {
 
 FolderPlace::FolderPlace(const std::string& path) : folder_(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
   if (folder_ < 0) base::fail("{}: cannot open: {}", path, std::strerror(errno));
@@ -30,4 +30,4 @@ std::string FolderPlace::path() const {
   return !error && is_at(found) ? found : "";  // the kernel names a removed one "PATH (deleted)"
 }
 
-}  // namespace trireme::run
+}  // namespace trireme::folder

@@ -1,4 +1,4 @@
-#include "run/linked_folder.h"
+#include "folder/links.h"
 
 #include <filesystem>
 
@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/new_file.h"
 
-namespace trireme::run {
+namespace trireme::folder {
 namespace {
 
 namespace fs = std::filesystem;
@@ -60,4 +60,4 @@ void own_linked_folder(const std::string& run, const std::string& name) {
   mark.publish_first();
 }
 
-}  // namespace trireme::run
+}  // namespace trireme::folder

@@ -1,4 +1,4 @@
-#include "run/folder.h"
+#include "folder/run_folder.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -18,10 +18,10 @@
 #include "base/file.h"
 #include "base/new_file.h"
 #include "base/process.h"
-#include "run/linked_folder.h"
+#include "folder/links.h"
 #include "store/checkpoint_folder.h"
 
-namespace trireme::run {
+namespace trireme::folder {
 namespace {
 
 namespace fs = std::filesystem;
@@ -239,4 +239,4 @@ void RunFolder::note(const std::string& text) {
     printed_ += text;
 }
 
-}  // namespace trireme::run
+}  // namespace trireme::folder

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "run/appended_file.h"
-#include "run/folder_lock.h"
-#include "run/folder_place.h"
+#include "folder/appended_file.h"
+#include "folder/lock.h"
+#include "folder/place.h"
 
-namespace trireme::run {
+namespace trireme::folder {
 
 /// Refuses (bad_input) a folder in which this process could not write, that holds other things than a run and logs, the file
 /// `input` that a run there would overwrite, that another running job holds, or where a link leads to what is not the run's.
@@ -100,4 +100,4 @@ class RunFolder {
   bool begun_ = false, output_failed_ = false;
 };
 
-}  // namespace trireme::run
+}  // namespace trireme::folder

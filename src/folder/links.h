@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace trireme::run {
+namespace trireme::folder {
 
 /// Refuses (bad_input) RUN/NAME when it is a link to nothing, to what is no folder, or to a folder with content that is not
 /// marked as this run's; and, link or not, when it is marked as another's. Changes nothing.
@@ -14,4 +14,4 @@ void check_linked_folder(const std::string& run, const std::string& name);
 /// Checks again and marks the folder behind a link as this run's.
 void own_linked_folder(const std::string& run, const std::string& name);
 
-}  // namespace trireme::run
+}  // namespace trireme::folder
