@@ -1,11 +1,16 @@
 // The one interface to the hand-written kernels: every operation of a GPT's training step, forward and backward.
 //
 // Letters as in arXiv 2104.04473: a heads, b micro-batch size, h hidden, s sequence, t tensor-parallel size, V vocabulary;
-// n = s b rows of a microbatch, row i b + j being position i of sample j. Matrices are row-major and dense. Activations and
-// weights have the compute type (fp32 on the CPU); gradients of weights accumulate in fp32. "dx" is the gradient of the loss
-// with respect to x. Every operation is deterministic for a given number of threads, and runs in the order of the calls.
-// An operation of seven arguments or more takes them by name, in a struct that stands before it. flops and bytes of each, but of
-// what touches a few cells, stand in cost.h. A view of another type, or shorter than its shape, is a std::logic_error.
+// n = s b rows of a microbatch, row i b + j being position i of sample j. Matrices are row-major and dense. "dx" is the gradient
+// of the loss with respect to x. Every operation is deterministic for a given number of threads, and runs in the order of the
+// calls. An operation of seven arguments or more takes them by name, in a struct that stands before it. flops and bytes of each,
+// but of what touches a few cells, stand in cost.h. A view of another type, or shorter than its shape, is a std::logic_error.
+//
+// Types: activations, their gradients, logits, weights and biases of one call have one type, the compute type: bf16, fp16 or
+// fp32. All arithmetic is in fp32 at least, and what is formed is rounded once, to nearest, where it is stored. Gradients of
+// weights (dweight, dbias, dgain, dtable, dpositions) accumulate in fp32; statistics and sums of rows (mean, rstd, log_sum,
+// maximum, sums, target_logits, losses) are fp32, tokens and targets int32, the optimizer's operands fp32 and cells of a record
+// fp64.
 #pragma once
 
 #include <cstdint>
@@ -62,8 +67,8 @@ struct AdamW {
 /// the host downloads it whole.
 struct StepOutcome {
   double loss = 0;     // sum over the targets of the global batch, nats
-  double norm = 0;     // of the gradient, before clipping
-  double scale = 0;    // of the gradient in the update
+  double norm = 0;     // of the gradient of the loss, before clipping
+  double scale = 0;    // of the gradient as it was accumulated, in the update
   double skipped = 0;  // 1: the norm is not finite, and nothing was updated
 
   static constexpr DType type = DType::fp64;  // of a cell
@@ -209,9 +214,10 @@ class Kernels {
   virtual void cross_entropy_gradient(const CrossEntropyGradient& op) = 0;
 
   // ---- optimizer and reductions; results stay in device memory, fp64
-  /// squares [any number], added in their order: record's norm := the root of their sum, scale := min(1, clip / (norm + 1e-6)) or
-  /// 1 where clip is 0, skipped := whether the norm is not finite. Its loss stays.
-  virtual void clip(double clip, View squares, View record) = 0;
+  /// squares [any number] of gradients of loss_scale times the loss, added in their order: record's norm := the root of their sum
+  /// / loss_scale, scale := min(1, clip / (norm + 1e-6)), or 1 where clip is 0, / loss_scale; skipped := whether the norm is not
+  /// finite. Its loss stays.
+  virtual void clip(double clip, double loss_scale, View squares, View record) = 0;
   /// Decoupled weight decay (Loshchilov and Hutter, 2019), epsilon outside the root; g = record's scale * gradient. `copy`, of
   /// any compute type, becomes the new weights, rounded; none: not written. Where the record says skipped nothing changes.
   virtual void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment, View copy) = 0;
@@ -224,15 +230,16 @@ class Kernels {
   /// out [1] := sum of x. Of fp32 in an order that follows from the number of elements alone; of fp64, a few cells, in their
   /// order.
   virtual void sum(View x, View out) = 0;
-  /// How many elements are infinite or not a number. Waits for the device.
+  /// How many elements, of any compute type, are infinite or not a number. Waits for the device.
   virtual std::int64_t non_finite_count(View x) = 0;
 };
 
 /// `threads` OpenMP threads a rank; matrix products by the system's BLAS with as many. Longest sequence and largest head size
-/// bound the scratch, taken here once.
+/// bound the scratch, taken here once; that for elements of 2 bytes where `compute` is such a type.
 struct CpuLimits {
   int threads = 1;
   std::int64_t sequence = 0, head_size = 0;
+  DType compute = DType::fp32;
 };
 std::unique_ptr<Kernels> make_cpu_kernels(CpuLimits limits);
 

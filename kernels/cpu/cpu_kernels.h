@@ -5,44 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "kernels/cpu/gemm/product.h"
 #include "kernels/kernels.h"
 
 namespace trireme::kernels {
-
-/// The elements of a view that must hold `count` of them at least.
-inline float* floats(const View& v, std::int64_t count) {
-  if (v.count < count) throw std::logic_error(fmt::format("a view of {} elements where {} are needed", v.count, count));
-  return v.fp32();
-}
-inline const std::int32_t* indices(const View& v, std::int64_t count) {
-  if (v.count < count) throw std::logic_error(fmt::format("a view of {} indices where {} are needed", v.count, count));
-  return v.int32();
-}
-
-inline double* cells(const View& v, std::int64_t count) {
-  if (v.count < count) throw std::logic_error(fmt::format("a view of {} cells where {} are needed", v.count, count));
-  return v.fp64();
-}
-
-constexpr std::int64_t query_tile = 64;  // queries that attention works on at once
-/// Length of a row of scores for n keys: rows are worked on without a remainder, which costs more than a vector.
-constexpr std::int64_t whole_vectors(std::int64_t n) { return (n + 31) / 32 * 32; }
-
-/// A matrix in memory whose rows are `stride` elements apart.
-struct Matrix {
-  const float* data;
-  std::int64_t stride;
-};
-struct Result {
-  float* data;
-  std::int64_t stride;
-};
-/// c [m, n] = alpha op(a) op(b) + beta c
-struct Product {
-  bool transpose_a, transpose_b;
-  std::int64_t m, n, k;
-};
-void multiply(Product product, float alpha, Matrix a, Matrix b, float beta, Result c);
 
 class CpuKernels final : public Kernels {
  public:
@@ -73,7 +39,7 @@ class CpuKernels final : public Kernels {
   void cross_entropy_sums(const CrossEntropySums& op) override;
   void cross_entropy_gradient(const CrossEntropyGradient& op) override;
 
-  void clip(double clip, View squares, View record) override;
+  void clip(double clip, double loss_scale, View squares, View record) override;
   void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment, View copy) override;
   void cast(View to, View from) override;
   void add(View y, View x) override;
@@ -82,15 +48,19 @@ class CpuKernels final : public Kernels {
   std::int64_t non_finite_count(View x) override;
 
  private:
-  void column_sums(std::int64_t rows, std::int64_t columns, const float* x, float* sums) const;
-  double sum_of_parts(View x, double (*part)(std::int64_t, const float*));
-  void check(AttentionShape shape) const;
-  float* attention_scratch(std::int64_t sequence) const;
+  template <class T>
+  double sum_of_parts(const T* x, std::int64_t count, double (*part)(std::int64_t, const T*));
+  ProductScratch scratch_of(DType type) const;
+  void require_scratch(DType type) const;
+  void check(AttentionShape shape, DType type) const;
+  std::int64_t attention_scratch_elements() const;
+  float* attention_scratch() const;
 
   CpuLimits limits_;
   std::unique_ptr<Device> device_;
   Arena arena_;
-  View attention_, product_, partial_;  // scratch: of attention [threads, ...], of one product, of a reduction
+  // Scratch: of attention [threads, ...], of one product's tile and of its operands in fp32, of a reduction.
+  View attention_, tile_, blocks_, partial_;
 };
 
 }  // namespace trireme::kernels

@@ -73,7 +73,9 @@ class CudaKernels final : public Kernels {
   void cross_entropy_sums(const CrossEntropySums& op) override { cuda::cross_entropy_sums(op, target_); }
   void cross_entropy_gradient(const CrossEntropyGradient& op) override { cuda::cross_entropy_gradient(op, target_); }
 
-  void clip(double clip, View squares, View record) override { cuda::clip(clip, squares, record, target_); }
+  void clip(double clip, double loss_scale, View squares, View record) override {
+    cuda::clip(clip, loss_scale, squares, record, target_);
+  }
   void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment, View copy) override {
     cuda::adamw(step, weight, gradient, first_moment, second_moment, copy, target_);
   }

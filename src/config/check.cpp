@@ -53,6 +53,7 @@ class Check {
     grid();
     stages();
     learning_rate();
+    loss_scale();
     evaluation();
     length();
     size();
@@ -176,6 +177,19 @@ class Check {
                          show("optimizer.decay_steps"), show("optimizer.warmup_steps"), o.warmup_steps + 1));
     }
     if (o.min_learning_rate > 0 && o.decay_steps == 0) unused("optimizer.min_learning_rate", "optimizer.decay_steps");
+  }
+
+  void loss_scale() {
+    const Precision& p = config_.precision;
+    if (p.initial_scale < p.minimum_scale)
+      report({"precision.initial_scale", "precision.minimum_scale"},
+             fmt::format("{} is below {}; at least {}", show("precision.initial_scale"), show("precision.minimum_scale"),
+                         base::real_text(p.minimum_scale)));
+    if (p.compute == "fp16" || origin("precision.compute") != "default") return;
+    for (const char* name : {"loss_scale", "initial_scale", "growth_interval", "hysteresis", "minimum_scale", "maximum_skips"})
+      if (const std::string key = std::string("precision.") + name; origin(key) != "default")
+        report({key}, fmt::format("{} is never used without precision.compute = \"fp16\"; set it (\"fp32\" if you mean that)",
+                                  show(key)));
   }
 
   void evaluation() {

@@ -99,22 +99,25 @@ void batch_keys(std::vector<Key>& keys) {
 }
 
 void precision_keys(std::vector<Key>& keys) {
-  const std::string scaling = "loss scaling";
   const auto key = in_section(keys, "precision", &Config::precision);
-  key("compute", &Precision::compute, "The number type of activations and matrix products.",
-      {.words = {"fp32", "bf16", "fp16"}, .built = {"fp32"}, .feature = "mixed precision"});
-  key("loss_scale", &Precision::loss_scale, "The factor on the loss in fp16. 0: it is found while training.",
-      {.range = not_negative, .fp32 = true, .built = {"0"}, .feature = scaling});
+  key("compute", &Precision::compute,
+      "The type of activations and of the weights in matrix products. Master weights, moments and gradients of weights stay "
+      "fp32.",
+      {.words = {"fp32", "bf16", "fp16"}});
+  key("loss_scale", &Precision::loss_scale,
+      "The factor on the loss in fp16, which keeps small gradients from becoming 0. 0: it is found while training.",
+      {.range = not_negative, .fp32 = true});
   key("initial_scale", &Precision::initial_scale, "The first factor on the loss, where it is found while training.",
-      {.range = above_zero, .fp32 = true, .built = {"65536"}, .feature = scaling});
-  key("growth_interval", &Precision::growth_interval, "The number of finite steps after which the factor on the loss doubles.",
-      {.unit = "steps", .range = positive, .built = {"1000"}, .feature = scaling});
-  key("hysteresis", &Precision::hysteresis, "The number of overflows after which the factor on the loss halves.",
-      {.unit = "steps", .range = positive, .built = {"2"}, .feature = scaling});
-  key("minimum_scale", &Precision::minimum_scale, "The smallest factor on the loss.",
-      {.range = above_zero, .fp32 = true, .built = {"1"}, .feature = scaling});
-  key("maximum_skips", &Precision::maximum_skips, "The number of skipped steps in a row after which the run stops.",
-      {.unit = "steps", .range = positive, .built = {"20"}, .feature = scaling});
+      {.range = above_zero, .fp32 = true});
+  key("growth_interval", &Precision::growth_interval,
+      "The number of good steps in a row after which the factor on the loss doubles.", {.unit = "steps", .range = positive});
+  key("hysteresis", &Precision::hysteresis,
+      "The number of overflows after which the factor on the loss halves; from then on it halves at each one, until it doubles.",
+      {.unit = "steps", .range = positive});
+  key("minimum_scale", &Precision::minimum_scale, "The smallest factor on the loss.", {.range = above_zero, .fp32 = true});
+  key("maximum_skips", &Precision::maximum_skips,
+      "The number of steps in a row that are skipped at the smallest factor on the loss before the run stops.",
+      {.unit = "steps", .range = positive});
 }
 
 void optimizer_keys(std::vector<Key>& keys) {

@@ -18,7 +18,7 @@ class Buffers {
   void take(spec::Owner owner, bool shared, const spec::Sizes& sizes, kernels::Arena& arena) {
     for (const spec::BufferFacts& facts : spec::buffers())
       if (facts.owner == owner && is_shared(facts.life) == shared)
-        views_[static_cast<std::size_t>(facts.buffer)] = arena.take(facts.type, facts.elements(sizes));
+        views_[static_cast<std::size_t>(facts.buffer)] = arena.take(facts.type(sizes), facts.elements(sizes));
   }
 
  private:

@@ -4,9 +4,10 @@
 
 namespace trireme::model {
 
-Dimensions make_dimensions(const config::Model& model, std::int64_t micro_batch, int tensor, int tensor_rank) {
-  const kernels::Rows rows{model.sequence, micro_batch};
-  const spec::Sizes sizes = spec::make_sizes(model, micro_batch, tensor);
+Dimensions make_dimensions(const config::Config& config, int tensor_rank) {
+  const config::Model& model = config.model;
+  const kernels::Rows rows{model.sequence, config.batch.micro};
+  const spec::Sizes sizes = spec::make_sizes(config);
   const std::int64_t heads = sizes.local_heads, padded = sizes.local_vocabulary;
   const std::int64_t first = padded * tensor_rank;
   const std::int64_t valid = std::clamp<std::int64_t>(model.vocabulary - first, 0, padded);

@@ -18,6 +18,6 @@ struct Dimensions {
   std::int64_t n() const { return rows.count(); }
 };
 
-Dimensions make_dimensions(const config::Model& model, std::int64_t micro_batch, int tensor, int tensor_rank);
+Dimensions make_dimensions(const config::Config& config, int tensor_rank);
 
 }  // namespace trireme::model

@@ -114,6 +114,7 @@ void CheckpointWriter::save(std::int64_t step) {
   if (saved_ == step) return;
   const grid::Activity::Scope scope(grid_.world().activity(), grid::Work::checkpoint);
   step_ = step;
+  scaling_ = state_.loss_scale.state();
   begin_ = base::now();
   std::vector<store::TensorPart> parts;
   agree([&] {
@@ -185,6 +186,10 @@ void CheckpointWriter::start_publishing() {
                            .tensors = tensor_records(state_.table),
                            .files = {},
                            .master = {}};
+  if (scaling_) {
+    manifest.loss_scale = scaling_->scale;
+    manifest.scaling = {scaling_->good_steps, scaling_->overflows_left, scaling_->skipped_at_lowest, scaling_->skipped};
+  }
   for (const std::string& text : records)
     if (!text.empty()) manifest.files.push_back(store::file_record(text, "a rank's record"));
   std::erase(plan_.damaged, store::step_folder_name(step_));  // written anew

@@ -76,8 +76,9 @@ class CheckpointWriter {
   std::vector<const spec::LocalParameter*> rows_;
   std::string run_id_, warning_;
   Phase phase_ = Phase::idle;
-  std::string partial_;    // the folder being written
-  std::int64_t step_ = 0;  // of the save under way
+  std::string partial_;                             // the folder being written
+  std::int64_t step_ = 0;                           // of the save under way
+  std::optional<train::LossScale::State> scaling_;  // as of that step
   std::int64_t saved_ = -1;
   double begin_ = 0, seconds_ = 0;
   std::future<store::FileRecord> writing_;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/process.h"
+#include "base/units.h"
 #include "config/write.h"
 #include "run/copies.h"
 #include "run/machine.h"
@@ -61,6 +62,7 @@ Ended Loop::run() {
     record.peak_memory_bytes = peak_memory_;
     recorder_.log(record);
     stop_if_not_finite(record);
+    stop_if_scale_exhausted(record);
     stop_if_copies_differ(record.step);
     if (!ends(request) && (request == Request::save || saves_.due(record.step))) save(record.step);
     if (request == Request::save) requests_.honoured();
@@ -169,6 +171,19 @@ void Loop::stop_if_not_finite(const StepRecord& record) {
   }
   stop(base::Exit::not_finite, fmt::format("step {}: loss {}, gradient norm {}: not finite; {}", record.step, record.result.loss,
                                            record.result.gradient_norm, first_non_finite(trainer_, record.step - 1)));
+}
+
+/// Skipping mends nothing where the smallest loss scale overflows again and again.
+void Loop::stop_if_scale_exhausted(const StepRecord& record) {
+  if (!trainer_.updater().loss_scale().exhausted()) return;
+  saves_.finish();  // of an earlier step, which was good
+  stop(base::Exit::not_finite,
+       fmt::format(
+           "step {}: {} steps in a row were skipped at the smallest loss scale, {}: their gradients are not finite in fp16 "
+           "whatever the scale is; {}. Go on from the last checkpoint with precision.compute=bf16, which has the range "
+           "of fp32, with a smaller optimizer.learning_rate or with a longer optimizer.warmup_steps",
+           record.step, config_.precision.maximum_skips, base::real_text(*record.result.loss_scale),
+           first_non_finite(trainer_, record.step - 1)));
 }
 
 /// The update of a finite gradient may overflow; a checkpoint of such weights would be worth nothing and push out good ones.

@@ -40,6 +40,7 @@ class Loop {
   [[noreturn]] void stop(base::Exit status, const std::string& why);
   void stop_for_tokens(std::int64_t step);
   void stop_if_not_finite(const StepRecord& record);
+  void stop_if_scale_exhausted(const StepRecord& record);
   void stop_if_weights_not_finite(std::int64_t step);
   void stop_if_copies_differ(std::int64_t step);
   void finish(StepRecord& last);

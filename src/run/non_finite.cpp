@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "base/half.h"
+
 namespace trireme::run {
 namespace {
 
@@ -36,6 +38,20 @@ std::string of_first(grid::World& world, std::int64_t key, std::string text) {
   const std::int64_t rank = -largest(key == first ? -world.rank() : -world.size());
   world.everyone().broadcast(text, static_cast<int>(rank));
   return text;
+}
+
+/// The values of a compute type, in host memory.
+std::vector<float> on_host(kernels::Device& device, View values) {
+  std::vector<float> host(static_cast<std::size_t>(values.count));
+  if (values.type == kernels::DType::fp32) {
+    device.download(host.data(), values);
+    return host;
+  }
+  std::vector<std::uint16_t> halves(host.size());
+  device.download(halves.data(), values);
+  const bool is_bf16 = values.type == kernels::DType::bf16;
+  for (std::size_t i = 0; i < host.size(); ++i) host[i] = is_bf16 ? base::from_bf16(halves[i]) : base::from_fp16(halves[i]);
+  return host;
 }
 
 /// Keeps the first tensor that is not finite of all it is shown.
@@ -104,8 +120,7 @@ void Search::found(const Moment& moment, const std::string& what) {
 
 /// Of the first element that is not finite in a tensor of a row a token.
 std::string Search::element_text(View values, int microbatch) const {
-  std::vector<float> host(static_cast<std::size_t>(values.count));
-  trainer_.replica().device().download(host.data(), values);
+  const std::vector<float> host = on_host(trainer_.replica().device(), values);
   const auto element = std::find_if(host.begin(), host.end(), [](float x) { return !std::isfinite(x); }) - host.begin();
   const config::Config& config = trainer_.config();
   const std::int64_t row = element / (values.count / (config.model.sequence * config.batch.micro)), b = config.batch.micro;

@@ -117,9 +117,10 @@ void MetricsFile::append(const StepRecord& r) {
   using base::real_text;
   file_->append(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.step, r.samples, r.tokens,
                             real_text(r.result.loss), r.validation_loss ? real_text(*r.validation_loss) : "",
-                            real_text(r.result.gradient_norm), real_text(r.result.learning_rate), real_text(r.loss_scale),
-                            real_text(r.seconds), real_text(r.tokens_per_second), real_text(r.model_tflops),
-                            real_text(r.hardware_tflops), r.peak_memory_bytes, r.skipped, r.threads));
+                            real_text(r.result.gradient_norm), real_text(r.result.learning_rate),
+                            real_text(r.result.loss_scale.value_or(1)), real_text(r.seconds), real_text(r.tokens_per_second),
+                            real_text(r.model_tflops), real_text(r.hardware_tflops), r.peak_memory_bytes, r.result.skipped_steps,
+                            r.threads));
 }
 
 StepTimes step_times(std::vector<double> seconds) {

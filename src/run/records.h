@@ -17,12 +17,10 @@ struct StepRecord {
   std::int64_t samples = 0, tokens = 0;
   train::StepResult result;
   std::optional<double> validation_loss;
-  double loss_scale = 1;
   double seconds = 0;  // of this step
   double tokens_per_second = 0;
   double model_tflops = 0, hardware_tflops = 0;  // a rank
   std::int64_t peak_memory_bytes = 0;            // resident, the largest of the ranks
-  std::int64_t skipped = 0;
   int threads = 1;
 };
 

@@ -79,10 +79,12 @@ std::string start_block(const config::Config& config, const Start& start) {
 std::string step_line(const StepRecord& r, std::int64_t steps, double peak_flops, double seconds_left) {
   const double flops = r.hardware_tflops * 1e12;
   const std::string share = peak_flops > 0 ? fmt::format(" {:.0f} %", 100 * flops / peak_flops) : "";
+  std::string scale = r.result.loss_scale ? fmt::format("  scale {}", base::real_text(*r.result.loss_scale)) : "";
+  if (r.result.skipped) scale += fmt::format(" skipped ({} so far)", r.result.skipped_steps);
   const std::string validation = r.validation_loss ? fmt::format("  validation {:.4f}", *r.validation_loss) : "";
   return fmt::format(
-      "step {:>{}}/{}  loss {:.4f}{}  lr {:.2e}  grad {:.3f}  {:.0f} ms  {}tok/s  {}FLOP/s/rank{}  rss {}  eta {}\n", r.step,
-      std::to_string(steps).size(), steps, r.result.loss, validation, r.result.learning_rate, r.result.gradient_norm,
+      "step {:>{}}/{}  loss {:.4f}{}  lr {:.2e}  grad {:.3f}{}  {:.0f} ms  {}tok/s  {}FLOP/s/rank{}  rss {}  eta {}\n", r.step,
+      std::to_string(steps).size(), steps, r.result.loss, validation, r.result.learning_rate, r.result.gradient_norm, scale,
       r.seconds * 1e3, base::rate_text(r.tokens_per_second), base::rate_text(flops), share,
       base::bytes_text(static_cast<double>(r.peak_memory_bytes)), base::time_text(seconds_left));
 }

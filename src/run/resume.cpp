@@ -185,6 +185,10 @@ void load_state(const CheckpointReader& checkpoint, const train::TrainingState& 
   if (!moments) return;
   load(Quantity::first_moment, state.first_moment);
   load(Quantity::second_moment, state.second_moment);
+  const store::Manifest& manifest = checkpoint.manifest();
+  if (const auto& scaling = manifest.scaling)
+    state.loss_scale.set(
+        {manifest.loss_scale, scaling->good_steps, scaling->overflows_left, scaling->skipped_at_lowest, scaling->skipped});
 }
 
 }  // namespace trireme::run

@@ -38,7 +38,7 @@ std::vector<std::string> check_resume(const store::CheckpointReader& checkpoint,
 /// Whether a run of the configuration that the checkpoint was written with evaluates after its step.
 bool evaluation_was_due(const store::CheckpointReader& checkpoint);
 
-/// Reads this rank's slices of every row, copies included; `moments`: Adam's two as well. No communication.
+/// Reads this rank's slices of every row, copies included; `moments`: Adam's two as well, and the loss scale. No communication.
 void load_state(const store::CheckpointReader& checkpoint, const train::TrainingState& state, bool moments,
                 kernels::Device& device);
 

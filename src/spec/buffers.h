@@ -1,5 +1,5 @@
-// Every buffer that a rank computes in, said once: its name, elements, type and life. The model takes its views by walking this
-// table, the prediction of memory sums it, the search for numbers that are not finite looks at what it names.
+// Every buffer that a rank computes in, said once: its name, elements, numbers and life. The model takes its views by walking
+// this table, the prediction of memory sums it, the search for numbers that are not finite looks at what it names.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace trireme::spec {
 
-/// What one rank computes on for one microbatch, elements.
+/// What one rank computes on for one microbatch: elements, and the type of most of them.
 struct Sizes {
   std::int64_t rows;              // n = s b
   std::int64_t hidden;            // h
@@ -19,8 +19,9 @@ struct Sizes {
   std::int64_t feed_forward;      // 4h/t
   std::int64_t local_heads;       // a/t
   std::int64_t local_vocabulary;  // Vp/t
+  base::DType compute;            // of activations
 };
-Sizes make_sizes(const config::Model& model, std::int64_t micro_batch, int tensor);
+Sizes make_sizes(const config::Config& config);
 
 /// What has a buffer; the embedding works in those of its slot.
 enum class Owner {
@@ -38,6 +39,13 @@ enum class Life {
 };
 /// One buffer serves all microbatches, and all layers of a stage.
 constexpr bool is_shared(Life life) { return life == Life::halves || life == Life::scratch; }
+
+/// What kind of numbers a buffer holds; the type follows.
+enum class Numbers {
+  activations,  // and their gradients, logits among them: the compute type
+  statistics,   // of rows: fp32, whatever the compute type is
+  indices       // int32
+};
 
 /// In the order of the table. n = s b; a matrix is named by what it forms.
 enum class Buffer {
@@ -74,7 +82,7 @@ enum class Buffer {
   maximum,      // [n]
   losses,       // [n]
   sums,         // [2, n]: sums of exponentials, targets' logits; one message
-  logits        // [n, Vp/t]
+  logits        // [n, Vp/t]: one type with what they are the product of; softmax and sums of them are formed in fp32
 };
 inline constexpr int buffer_count = static_cast<int>(Buffer::logits) + 1;
 
@@ -83,10 +91,11 @@ struct BufferFacts {
   Owner owner;
   std::string_view name;  // in messages, under the parameters' words
   std::int64_t (*elements)(const Sizes& sizes);
-  base::DType type;
+  Numbers numbers;
   Life life;
   bool row_a_token;  // a row of features for each of the n tokens, in their order
 
+  base::DType type(const Sizes& sizes) const;
   /// As an arena takes it.
   std::int64_t bytes(const Sizes& sizes) const;
 };

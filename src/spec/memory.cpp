@@ -46,7 +46,7 @@ std::int64_t communication(const config::Config& config, const LocalTable& table
   std::int64_t longest = tied;  // of the data group's reductions
   for (const Bucket& bucket : gradient_buckets(table)) longest = std::max(longest, bucket.elements);
   const BufferFacts& partial = facts_of(Buffer::partial);
-  const Message activation{partial.type, table.rows.empty() ? 0 : partial.elements(sizes)};
+  const Message activation{partial.type(sizes), table.rows.empty() ? 0 : partial.elements(sizes)};
   const Message norms{DType::fp64, t * static_cast<std::int64_t>(table.parameters.size())};  // see train::GradientNorm
   const DType gradient = type_of(State::gradient);
   return exchange_scratch(activation, t, limit) + exchange_scratch({gradient, longest}, layout.data, limit) +
@@ -78,12 +78,13 @@ std::int64_t StageMemory::total() const { return std::accumulate(bytes.begin(), 
 
 StageMemory stage_memory(const config::Config& config, const StageMap& map, const MemoryLayout& layout) {
   const int t = static_cast<int>(config.parallel.tensor);
-  const Sizes sizes = make_sizes(config.model, config.batch.micro, t);
+  const Sizes sizes = make_sizes(config);
   const LocalTable table = make_local_table(config.model, map, layout.stage, t, 0);
   const auto& chunks = map.of_stage[layout.stage];
   const auto flat = [&](State state) { return aligned_bytes(type_of(state), table.elements); };
   StageMemory memory;
   memory[MemoryClass::parameters] = flat(State::weight);
+  if (has_compute_copy(sizes.compute)) memory[MemoryClass::parameters] += aligned_bytes(sizes.compute, table.elements);
   memory[MemoryClass::gradients] = flat(State::gradient);
   // Where one stage holds both ends of the tied embedding, each end has a gradient of its own.
   if (map.stages == 1) memory[MemoryClass::gradients] += aligned_bytes(type_of(State::gradient), tied_elements(table));

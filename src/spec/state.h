@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "config/config.h"
 
 namespace trireme::spec {
 
@@ -30,6 +31,14 @@ constexpr std::int64_t stored_bytes() {
     if (facts.stored) bytes += bytes_of(facts.type);
   return bytes;
 }
+
+/// Of activations and of the weights that products read: precision.compute.
+inline base::DType compute_type(const config::Config& config) {
+  const std::string& word = config.precision.compute;
+  return word == "bf16" ? base::DType::bf16 : word == "fp16" ? base::DType::fp16 : base::DType::fp32;
+}
+/// Whether a rank keeps its weights rounded to that type beside them. In fp32 products read the weights themselves.
+constexpr bool has_compute_copy(base::DType compute) { return compute != type_of(State::weight); }
 
 /// A weight in host memory, of type_of(State::weight).
 using HostWeight = float;

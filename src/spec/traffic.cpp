@@ -25,9 +25,11 @@ std::array<std::pair<std::string_view, std::int64_t>, 5> StageTraffic::kinds() c
 
 StageTraffic stage_traffic(const config::Config& config, const StageMap& map, int stage, int data) {
   const int t = static_cast<int>(config.parallel.tensor);
-  const Sizes sizes = make_sizes(config.model, config.batch.micro, t);
-  const auto reduced = [&](Buffer buffer) { return all_reduce(facts_of(buffer).type, facts_of(buffer).elements(sizes), t); };
-  const auto sent = [&](Buffer buffer) { return bytes_of(facts_of(buffer).type) * facts_of(buffer).elements(sizes); };
+  const Sizes sizes = make_sizes(config);
+  const auto reduced = [&](Buffer buffer) {
+    return all_reduce(facts_of(buffer).type(sizes), facts_of(buffer).elements(sizes), t);
+  };
+  const auto sent = [&](Buffer buffer) { return bytes_of(facts_of(buffer).type(sizes)) * facts_of(buffer).elements(sizes); };
   StageTraffic step;
   for (const Chunk& chunk : map.of_stage[stage]) {                                                      // of one microbatch
     step.tp_all_reduce += chunk.layers * (2 * reduced(Buffer::partial) + 2 * reduced(Buffer::d_norm));  // forward and backward

@@ -170,22 +170,35 @@ Json file_json(const FileRecord& file) {
           {"slices", slices}};
 }
 
+ScalingRecord read_scaling(const Reader& reader) {
+  return {reader.size("good_steps"), reader.size("overflows_left"), reader.size("skipped_at_lowest"), reader.size("skipped")};
+}
+
+Json scaling_json(const ScalingRecord& scaling) {
+  return {{"good_steps", scaling.good_steps},
+          {"overflows_left", scaling.overflows_left},
+          {"skipped_at_lowest", scaling.skipped_at_lowest},
+          {"skipped", scaling.skipped}};
+}
+
 Json manifest_json(const Manifest& manifest) {
   Json tensors = Json::array(), files = Json::array();
   for (const TensorRecord& tensor : manifest.tensors) tensors.push_back({{"name", tensor.name}, {"shape", tensor.shape}});
   for (const FileRecord& file : manifest.files) files.push_back(file_json(file));
   const Json master = {{"bytes", manifest.master.bytes}, {"checksum", hexadecimal(manifest.master.checksum)}};
-  return {{"format", Manifest::format},
-          {"run_id", manifest.run_id},
-          {"step", manifest.step},
-          {"samples", manifest.samples},
-          {"loss_scale", manifest.loss_scale},
-          {"moments", manifest.moments},
-          {"config", manifest.config},
-          {"data", data_json(manifest.data)},
-          {"tensors", tensors},
-          {"files", files},
-          {"master", master}};
+  Json json = {{"format", Manifest::format},
+               {"run_id", manifest.run_id},
+               {"step", manifest.step},
+               {"samples", manifest.samples},
+               {"loss_scale", manifest.loss_scale},
+               {"moments", manifest.moments},
+               {"config", manifest.config},
+               {"data", data_json(manifest.data)},
+               {"tensors", tensors},
+               {"files", files},
+               {"master", master}};
+  if (manifest.scaling) json["scaling"] = scaling_json(*manifest.scaling);
+  return json;
 }
 
 }  // namespace
@@ -221,6 +234,7 @@ Manifest manifest(const std::string& json, const std::string& source) {
   manifest.step = reader.size("step");
   manifest.samples = reader.size("samples");
   manifest.loss_scale = reader.real("loss_scale");
+  manifest.scaling = reader.optional("scaling", read_scaling);
   manifest.moments = reader.flag("moments");
   manifest.config = reader.text("config");
   manifest.data = reader.optional("data", read_data).value_or(DataRecord{});

@@ -68,15 +68,22 @@ struct DataRecord {
   bool operator==(const DataRecord&) const = default;
 };
 
+/// What the loss scale of the next step follows from, beside itself (train/loss_scale.h).
+struct ScalingRecord {
+  std::int64_t good_steps = 0, overflows_left = 0, skipped_at_lowest = 0, skipped = 0;
+  bool operator==(const ScalingRecord&) const = default;
+};
+
 struct Manifest {
   static constexpr std::int64_t format = 1;  // the version that this program reads and writes
 
   std::string run_id;
-  std::int64_t step = 0;     // steps done
-  std::int64_t samples = 0;  // samples consumed
-  double loss_scale = 1;
-  bool moments = true;  // whether Adam's are there too
-  std::string config;   // the resolved input file, TOML
+  std::int64_t step = 0;                      // steps done
+  std::int64_t samples = 0;                   // samples consumed
+  double loss_scale = 1;                      // of the next step
+  std::optional<ScalingRecord> scaling = {};  // nothing where the run has never computed in fp16
+  bool moments = true;                        // whether Adam's are there too
+  std::string config;                         // the resolved input file, TOML
   DataRecord data;
   std::vector<TensorRecord> tensors;  // in table order
   std::vector<FileRecord> files;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "spec/state.h"
 
 namespace trireme::train {
 namespace {
@@ -17,7 +18,7 @@ struct Form {
 
 std::unique_ptr<kernels::Kernels> cpu_kernels(const config::Config& config, const layout::Layout& /*layout*/, int threads) {
   const config::Model& model = config.model;
-  return kernels::make_cpu_kernels({threads, model.sequence, model.hidden / model.heads});
+  return kernels::make_cpu_kernels({threads, model.sequence, model.hidden / model.heads, spec::compute_type(config)});
 }
 
 constexpr std::array forms = {

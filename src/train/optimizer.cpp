@@ -25,9 +25,9 @@ Optimizer::Optimizer(const config::Optimizer& settings, const spec::LocalTable& 
       first_moment_(arena.take(type_of(spec::State::first_moment), table.elements)),
       second_moment_(arena.take(type_of(spec::State::second_moment), table.elements)) {}
 
-void Optimizer::update(std::int64_t step, kernels::View record, kernels::View weights, kernels::View gradients) {
-  const double k = static_cast<double>(step + 1);
-  kernels::AdamW adamw{.learning_rate = static_cast<float>(learning_rate(settings_, step)),
+void Optimizer::update(const Moment& moment, kernels::View record, Weights weights, kernels::View gradients) {
+  const double k = static_cast<double>(moment.number);
+  kernels::AdamW adamw{.learning_rate = static_cast<float>(learning_rate(settings_, moment.step)),
                        .beta1 = settings_.beta1,
                        .beta2 = settings_.beta2,
                        .epsilon = static_cast<float>(settings_.epsilon),
@@ -36,8 +36,8 @@ void Optimizer::update(std::int64_t step, kernels::View record, kernels::View we
                        .correction2 = static_cast<float>(1 - std::pow(settings_.beta2, k)),
                        .record = record};
   const auto update_range = [&](std::int64_t first, std::int64_t elements) {
-    const auto part = [&](kernels::View buffer) { return buffer.slice(first, elements); };
-    kernels_.adamw(adamw, part(weights), part(gradients), part(first_moment_), part(second_moment_), {});
+    const auto part = [&](kernels::View buffer) { return buffer ? buffer.slice(first, elements) : buffer; };
+    kernels_.adamw(adamw, part(weights.master), part(gradients), part(first_moment_), part(second_moment_), part(weights.copy));
   };
   update_range(0, table_.decayed);
   adamw.weight_decay = 0;

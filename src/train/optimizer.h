@@ -15,8 +15,17 @@ class Optimizer {
  public:
   /// Takes two moments a parameter from `arena`.
   Optimizer(const config::Optimizer& settings, const spec::LocalTable& table, kernels::Kernels& kernels, kernels::Arena& arena);
-  /// One update of `weights` in step `step` >= 0, scaled or skipped as `record` says (kernels::StepOutcome, in device memory).
-  void update(std::int64_t step, kernels::View record, kernels::View weights, kernels::View gradients);
+  /// What an update changes: the weights, and their copy in the compute type (empty: none).
+  struct Weights {
+    kernels::View master, copy;
+  };
+  /// When an update is.
+  struct Moment {
+    std::int64_t step;    // from 0: the learning rate's
+    std::int64_t number;  // from 1, of all updates: the moments'. A step that is skipped is none
+  };
+  /// One update, scaled or skipped as `record` says (kernels::StepOutcome, in device memory).
+  void update(const Moment& moment, kernels::View record, Weights weights, kernels::View gradients);
   kernels::View first_moment() const { return first_moment_; }
   kernels::View second_moment() const { return second_moment_; }
 

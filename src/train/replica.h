@@ -31,6 +31,11 @@ class Replica {
   const spec::LocalTable& table() const { return table_; }
   /// Fp32, at the places of the table.
   kernels::View weights() { return weights_; }
+  /// The same rounded to the compute type, which the passes read; empty where that is fp32. Who changes the weights writes it
+  /// too.
+  kernels::View weight_copy() { return copy_; }
+  /// Writes it all anew.
+  void round_weights();
   model::Stage& stage() { return stage_; }
   /// For what belongs to the stage's microbatches beside what it takes itself.
   kernels::Arena& activations() { return activations_; }
@@ -43,7 +48,7 @@ class Replica {
   grid::Grid grid_;
   spec::LocalTable table_;
   kernels::Arena parameters_, activations_, scratch_;
-  kernels::View weights_;
+  kernels::View weights_, copy_;
   model::Stage stage_;
 };
 

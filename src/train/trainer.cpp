@@ -13,7 +13,7 @@ kernels::View loss_cell(const Updater& updater) { return updater.record().slice(
 
 }  // namespace
 
-bool StepResult::finite() const { return std::isfinite(loss) && std::isfinite(gradient_norm); }
+bool StepResult::finite() const { return std::isfinite(loss) && (skipped || std::isfinite(gradient_norm)); }
 
 Trainer::Trainer(const config::Config& config, const layout::Layout& layout, grid::Grid grid, Backend backend, Sources sources,
                  const StateSource& initial)
@@ -34,6 +34,7 @@ Trainer::Trainer(const config::Config& config, const layout::Layout& layout, gri
     else
       initialize_weights(replica_.table(), config_.run.seed, replica_.device(), replica_.weights());
   });
+  replica_.round_weights();
   replica_.seal();
   updater_.seal();
 }
@@ -42,7 +43,7 @@ void Trainer::run_passes(std::int64_t step, const std::function<void()>& optimiz
   grid().world().activity().set_step(step);
   updater_.begin();
   // The gradient is the mean over the global batch's tokens, so the loss is scaled before the backward pass.
-  const auto scale = static_cast<float>(1 / tokens_of_step(config_));
+  const auto scale = static_cast<float>(updater_.loss_scale().scale() / tokens_of_step(config_));
   const auto layer_done = [this](int layer) { updater_.layer_done(layer); };
   executor_.train(layout_.training, {batches_, step, loss_, scale, updater_.gradients(), layer_done, optimizer_step, probe});
 }
@@ -61,7 +62,13 @@ StepResult Trainer::step(std::int64_t step) {
   replica_.device().copy(loss_cell(updater_), loss_.reduce());
   kernels::StepOutcome record;
   replica_.device().download(&record, updater_.record());  // the one place of a step where the host waits for the device
-  return {record.loss / tokens_of_step(config_), record.norm, learning_rate(config_.optimizer, step)};
+  StepResult result{record.loss / tokens_of_step(config_), record.norm, learning_rate(config_.optimizer, step)};
+  LossScale& loss_scale = updater_.loss_scale();
+  if (loss_scale.skips()) result.loss_scale = loss_scale.scale();
+  result.skipped = loss_scale.skips() && record.skipped != 0;
+  loss_scale.update(result.skipped);
+  result.skipped_steps = loss_scale.skipped();
+  return result;
 }
 
 void Trainer::replay(std::int64_t step, Probe& probe) {

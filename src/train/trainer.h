@@ -20,6 +20,10 @@ struct StepResult {
   double loss = 0;           // nats a token, mean over the global batch, before the update
   double gradient_norm = 0;  // before clipping
   double learning_rate = 0;
+  std::optional<double> loss_scale = {};  // of this step; nothing but in fp16
+  bool skipped = false;                   // the gradients are not finite, and the loss scale deals with it
+  std::int64_t skipped_steps = 0;         // of the run up to this step
+  /// Whether nothing is wrong that a smaller loss scale would not mend.
   bool finite() const;
 };
 
@@ -39,8 +43,8 @@ class Trainer {
   /// Reads the tokens of step `step`, where this rank needs any, so that step() meets no fault in a file. Throws base::Error, as
   /// Batches::read_ahead. Any rank, alone; a step that was not read ahead reads its tokens as it goes.
   void read_ahead(std::int64_t step);
-  /// Step `step` >= 0: a pure function of the weights, the optimizer's state and the step's number. Every rank; all return the
-  /// same. When the norm is not finite the weights have not been updated.
+  /// Step `step` >= 0: a pure function of the weights, the optimizer's state, the loss scale's and the step's number. Every rank;
+  /// all return the same. When the norm is not finite the weights have not been updated. The loss scale of the next step follows.
   StepResult step(std::int64_t step);
   /// The passes of step `step` once more, shown to `probe`; weights and optimizer stay. Every rank.
   void replay(std::int64_t step, Probe& probe);
@@ -54,7 +58,7 @@ class Trainer {
   grid::Grid& grid() { return replica_.grid(); }
   Updater& updater() { return updater_; }
   const Batches& batches() const { return batches_; }
-  TrainingState state() const { return updater_.state(); }
+  TrainingState state() { return updater_.state(); }
   int peak_activations() const { return executor_.peak_activations(); }
   /// All but the snapshot's, which is not training's.
   std::vector<ClassArena> arenas() const;

@@ -30,6 +30,7 @@ std::int64_t bytes_of_record(Replica& replica) {
 
 Updater::Updater(const config::Config& config, const layout::Layout& layout, Replica& replica)
     : settings_(config.optimizer),
+      loss_scale_(config.precision),
       replica_(replica),
       gradient_arena_(make_arena(replica.device(), layout.memory[replica.grid().at().pipeline], MemoryClass::gradients)),
       optimizer_arena_(make_arena(replica.device(), layout.memory[replica.grid().at().pipeline], MemoryClass::optimizer)),
@@ -48,12 +49,12 @@ void Updater::begin() {
 }
 
 void Updater::update(std::int64_t step) {
-  replica_.kernels().clip(settings_.clip, norm_(gradient_), record_);
-  optimizer_.update(step, record_, replica_.weights(), gradient_);
+  replica_.kernels().clip(settings_.clip, loss_scale_.scale(), norm_(gradient_), record_);
+  optimizer_.update({step, step + 1 - loss_scale_.skipped()}, record_, {replica_.weights(), replica_.weight_copy()}, gradient_);
 }
 
-TrainingState Updater::state() const {
-  return {replica_.table(), replica_.weights(), optimizer_.first_moment(), optimizer_.second_moment()};
+TrainingState Updater::state() {
+  return {replica_.table(), replica_.weights(), optimizer_.first_moment(), optimizer_.second_moment(), loss_scale_};
 }
 
 std::vector<ClassArena> Updater::arenas() const {

@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "layout/layout.h"
 #include "train/gradients.h"
+#include "train/loss_scale.h"
 #include "train/optimizer.h"
 #include "train/replica.h"
 #include "train/state.h"
@@ -39,13 +40,16 @@ class Updater {
   /// The same as one buffer, at the places of the table, and the output layer's own (empty when p > 1).
   kernels::View gradient() const { return gradient_; }
   kernels::View output_gradient() const { return output_gradient_; }
-  TrainingState state() const;
+  /// Of the step that comes next; the passes multiply the loss by it, the update takes it out of the gradients.
+  LossScale& loss_scale() { return loss_scale_; }
+  TrainingState state();
   std::vector<ClassArena> arenas() const;
   /// From here on a step takes no memory.
   void seal();
 
  private:
   config::Optimizer settings_;
+  LossScale loss_scale_;
   Replica& replica_;
   kernels::Arena gradient_arena_, optimizer_arena_, record_arena_;
   kernels::View gradient_, output_gradient_, record_;

@@ -43,7 +43,7 @@ class SleepingKernels : public kernels::Kernels {
   void cross_entropy_maximum(std::int64_t, View, VocabularyRange, View) override {}
   void cross_entropy_sums(const CrossEntropySums&) override {}
   void cross_entropy_gradient(const CrossEntropyGradient&) override {}
-  void clip(double, View, View) override {}
+  void clip(double, double, View, View) override {}
   void adamw(AdamW, View, View, View, View, View) override {}
   void cast(View, View) override {}
   void add(View, View) override {}

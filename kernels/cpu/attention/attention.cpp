@@ -1,6 +1,7 @@
 // Causal attention by tiles of queries: the scores of one tile with all its visible keys, softmax, dropout, second product. The
 // backward pass computes the probabilities again from log_sum and uses D = rowsum(dO * O) (Dao et al., 2022, arXiv 2205.14135,
-// appendix B.2): dS = P * (dP - D). Scratch is two tiles of scores a thread, linear in s.
+// appendix B.2): dS = P * (dP - D). Scratch is two tiles of scores a thread, linear in s; and where elements have 2 bytes, all
+// that is read and written of one head, in fp32.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,10 +10,16 @@
 
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/rows/dropout.h"
-#include "kernels/cpu/simd.h"
 
 namespace trireme::kernels {
 namespace {
+
+constexpr std::int64_t query_tile = 64;  // queries that are worked on at once
+/// Length of a row of scores for n keys: rows are worked on without a remainder, which costs more than a vector.
+constexpr std::int64_t whole_vectors(std::int64_t n) { return (n + 31) / 32 * 32; }
+
+/// Elements of the scores of a tile, and of their gradients
+constexpr std::int64_t score_elements(std::int64_t sequence) { return 2 * query_tile * whole_vectors(sequence); }
 
 TRIREME_RANGE_FUNCTION
 float dot(std::int64_t n, const float* x, const float* y) {
@@ -88,7 +95,7 @@ std::int64_t mask_row(const Tile& tile, std::int64_t row, float* p) {
 template <class Work>
 void over_keys(const Head& head, const Tile& tile, std::int64_t row, std::int64_t count, const Dropout& dropout,
                const Work& work) {
-  with_dropout(dropout, head.sample, head.head * head.sequence + tile.first + row, head.sequence, count, work);
+  with_dropout(dropout, {head.sample, head.head * head.sequence + tile.first + row, head.sequence}, count, work);
 }
 
 void scores_of(const Head& head, const Tile& tile, const float* qkv, float* scores) {
@@ -152,40 +159,116 @@ void backward_head(const Head& head, const float* dout, const float* qkv, const 
   }
 }
 
+/// The same head where its own rows are all there is: q, k, v [3, s, h/a] and the output [s, h/a] begin at 0.
+Head alone(Head head) {
+  head.stride = head.out_stride = head.size;
+  head.plane = head.sequence * head.size;
+  head.offset = head.out_offset = 0;
+  return head;
+}
+
+/// Rows of a head, `stride` elements apart, to fp32 without gaps, and from there.
+template <class T>
+void gather(const Head& head, const T* from, std::int64_t stride, float* to) {
+  for (std::int64_t i = 0; i < head.sequence; ++i) convert_range(head.size, from + i * stride, to + i * head.size);
+}
+template <class T>
+void scatter(const Head& head, const float* from, T* to, std::int64_t stride) {
+  for (std::int64_t i = 0; i < head.sequence; ++i) convert_range(head.size, from + i * head.size, to + i * stride);
+}
+template <class T>
+void gather_qkv(const Head& head, const T* qkv, float* to) {
+  for (std::int64_t part = 0; part < 3; ++part)
+    gather(head, qkv + head.offset + part * head.plane, head.stride, to + part * head.sequence * head.size);
+}
+
+/// What is read and written of one head.
+template <class T>
+struct Forward {
+  const T* qkv;
+  T* out;
+  float* log_sum;
+};
+template <class T>
+struct Backward {
+  const T *dout, *qkv, *out;
+  const float* log_sum;
+  T* dqkv;
+};
+
+/// In place where elements are fp32; `space` holds the scores, and behind them else what is gathered.
+template <class T>
+void forward(const Head& head, const Forward<T>& at, const Dropout& dropout, float* space) {
+  if constexpr (is_fp32<T>) {
+    forward_head(head, at.qkv, dropout, at.out, at.log_sum, space);
+  } else {
+    const std::int64_t rows = head.sequence * head.size;
+    float *qkv = space + score_elements(head.sequence), *out = qkv + 3 * rows;
+    gather_qkv(head, at.qkv, qkv);
+    forward_head(alone(head), qkv, dropout, out, at.log_sum, space);
+    scatter(head, out, at.out + head.out_offset, head.out_stride);
+  }
+}
+
+template <class T>
+void backward(const Head& head, const Backward<T>& at, const Dropout& dropout, float* space) {
+  if constexpr (is_fp32<T>) {
+    backward_head(head, at.dout, at.qkv, at.out, at.log_sum, dropout, at.dqkv, space);
+  } else {
+    const std::int64_t rows = head.sequence * head.size;
+    float *qkv = space + score_elements(head.sequence), *out = qkv + 3 * rows, *dout = out + rows, *dqkv = dout + rows;
+    gather_qkv(head, at.qkv, qkv);
+    gather(head, at.out + head.out_offset, head.out_stride, out);
+    gather(head, at.dout + head.out_offset, head.out_stride, dout);
+    backward_head(alone(head), dout, qkv, out, at.log_sum, dropout, dqkv, space);
+    for (std::int64_t part = 0; part < 3; ++part)
+      scatter(head, dqkv + part * rows, at.dqkv + head.offset + part * head.plane, head.stride);
+  }
+}
+
 }  // namespace
 
-void CpuKernels::check(AttentionShape shape) const {
+void CpuKernels::check(AttentionShape shape, DType type) const {
   if (shape.rows.sequence > limits_.sequence)
     throw std::logic_error(fmt::format("attention over {} positions, scratch for {}", shape.rows.sequence, limits_.sequence));
+  if (type != DType::fp32 && shape.head_size > limits_.head_size)
+    throw std::logic_error(fmt::format("attention with heads of {}, scratch for {}", shape.head_size, limits_.head_size));
+  require_scratch(type);
 }
 
-/// Scratch of the calling thread, [2, query_tile, s in whole vectors]
-float* CpuKernels::attention_scratch(std::int64_t sequence) const {
-  return attention_.fp32() + omp_get_thread_num() * 2 * query_tile * whole_vectors(sequence);
+/// Of one thread: the scores, and where elements have 2 bytes q, k, v, the output and the gradients of all four.
+std::int64_t CpuKernels::attention_scratch_elements() const {
+  const std::int64_t gathered = limits_.compute == DType::fp32 ? 0 : 8 * limits_.sequence * limits_.head_size;
+  return score_elements(limits_.sequence) + gathered;
 }
+
+/// Of the calling thread.
+float* CpuKernels::attention_scratch() const { return attention_.fp32() + omp_get_thread_num() * attention_scratch_elements(); }
 
 void CpuKernels::attention(AttentionShape shape, View qkv, Dropout dropout, View out, View log_sum) {
-  const std::int64_t n = shape.rows.count() * shape.heads, tasks = shape.rows.batch * shape.heads;
-  const float* from = floats(qkv, 3 * n * shape.head_size);
-  float *to = floats(out, n * shape.head_size), *sums = floats(log_sum, n);
-  check(shape);
+  check(shape, qkv.type);
+  with_type(qkv.type, [&](auto zero) {
+    using T = decltype(zero);
+    const std::int64_t n = shape.rows.count() * shape.heads, tasks = shape.rows.batch * shape.heads;
+    const Forward<T> at{elements<T>(qkv, 3 * n * shape.head_size), elements<T>(out, n * shape.head_size),
+                        elements<float>(log_sum, n)};
 #pragma omp parallel for num_threads(limits_.threads) schedule(static)
-  for (std::int64_t task = 0; task < tasks; ++task) {
-    forward_head(head_at(shape, task), from, dropout, to, sums, attention_scratch(shape.rows.sequence));
-  }
+    for (std::int64_t task = 0; task < tasks; ++task) forward(head_at(shape, task), at, dropout, attention_scratch());
+  });
 }
 
 void CpuKernels::attention_backward(const AttentionBackward& op) {
   const AttentionShape& shape = op.shape;
-  const std::int64_t n = shape.rows.count() * shape.heads, tasks = shape.rows.batch * shape.heads;
-  const float *d = floats(op.dout, n * shape.head_size), *from = floats(op.qkv, 3 * n * shape.head_size);
-  const float *result = floats(op.out, n * shape.head_size), *sums = floats(op.log_sum, n);
-  float* to = floats(op.dqkv, 3 * n * shape.head_size);
-  check(shape);
+  check(shape, op.qkv.type);
+  with_type(op.qkv.type, [&](auto zero) {
+    using T = decltype(zero);
+    const std::int64_t n = shape.rows.count() * shape.heads, tasks = shape.rows.batch * shape.heads;
+    const Backward<T> at{elements<T>(op.dout, n * shape.head_size), elements<T>(op.qkv, 3 * n * shape.head_size),
+                         elements<T>(op.out, n * shape.head_size), elements<float>(op.log_sum, n),
+                         elements<T>(op.dqkv, 3 * n * shape.head_size)};
 #pragma omp parallel for num_threads(limits_.threads) schedule(static)
-  for (std::int64_t task = 0; task < tasks; ++task) {
-    backward_head(head_at(shape, task), d, from, result, sums, op.dropout, to, attention_scratch(shape.rows.sequence));
-  }
+    for (std::int64_t task = 0; task < tasks; ++task) backward(head_at(shape, task), at, op.dropout, attention_scratch());
+  });
 }
 
 }  // namespace trireme::kernels

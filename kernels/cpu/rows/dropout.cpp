@@ -50,40 +50,48 @@ void dropout_factors(const Dropout& dropout, std::uint64_t sample, std::uint64_t
 }
 
 void CpuKernels::bias_residual(const BiasResidual& op) {
-  const std::int64_t n = op.rows.count(), hidden = op.hidden;
-  const float* from = floats(op.x, n * hidden);
-  const float* offset = floats(op.bias, hidden);
-  const float* base = floats(op.residual, n * hidden);
-  float* to = floats(op.y, n * hidden);
-  parallel_ranges(limits_.threads, n, hidden, 1, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t row = first; row < last; ++row) {
-      const std::int64_t at = row * hidden;
-      bias_residual_row(op.rows, row, hidden, from + at, offset, op.dropout, base + at, to + at);
-    }
+  with_type(op.x.type, [&](auto zero) {
+    using T = decltype(zero);
+    const std::int64_t n = op.rows.count(), hidden = op.hidden;
+    const T *x = elements<T>(op.x, n * hidden), *bias = elements<T>(op.bias, hidden);
+    const T* residual = elements<T>(op.residual, n * hidden);
+    T* y = elements<T>(op.y, n * hidden);
+    parallel_ranges(limits_.threads, n, hidden, 1, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t row = first; row < last; ++row) {
+        const std::int64_t at = row * hidden;
+        bias_residual_row<T, T>(op.dropout, masked_row(op.rows, row, hidden), hidden, {x + at, bias, residual + at, y + at});
+      }
+    });
   });
 }
 
 void CpuKernels::bias_residual_backward(Rows rows, std::int64_t hidden, View dy, Dropout dropout_, View dx, View dbias) {
   dropout(rows, hidden, dy, dropout_, dx);
-  column_sums(rows.count(), hidden, floats(dx, rows.count() * hidden), floats(dbias, hidden));
+  with_type(dx.type, [&](auto zero) {
+    using T = decltype(zero);
+    column_sums(limits_.threads, rows.count(), hidden, elements<T>(dx, rows.count() * hidden), elements<float>(dbias, hidden));
+  });
 }
 
 void CpuKernels::dropout(Rows rows, std::int64_t hidden, View x, Dropout dropout, View y) {
   const std::int64_t n = rows.count();
-  const float* from = floats(x, n * hidden);
-  float* to = floats(y, n * hidden);
-  if (dropout.rate == 0) {
-    if (from != to) device_->copy({to, n * hidden}, {x.data, n * hidden});
-    return;
-  }
-  parallel_ranges(limits_.threads, n, hidden, 1, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t row = first; row < last; ++row) {
-      with_dropout(dropout, row % rows.batch, rows.first + row / rows.batch, hidden, hidden,
-                   [&](std::int64_t column, std::int64_t count, const float* factors) {
-                     const std::int64_t at = row * hidden + column;
-                     multiply_range(count, factors, from + at, to + at);
-                   });
+  with_type(x.type, [&](auto zero) {
+    using T = decltype(zero);
+    const T* from = elements<T>(x, n * hidden);
+    T* to = elements<T>(y, n * hidden);
+    if (dropout.rate == 0) {
+      if (from != to) device_->copy(y.slice(0, n * hidden), x.slice(0, n * hidden));
+      return;
     }
+    parallel_ranges(limits_.threads, n, hidden, 1, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t row = first; row < last; ++row) {
+        with_dropout(dropout, masked_row(rows, row, hidden), hidden,
+                     [&](std::int64_t column, std::int64_t count, const float* factors) {
+                       const std::int64_t at = row * hidden + column;
+                       multiply_range(count, factors, from + at, to + at);
+                     });
+      }
+    });
   });
 }
 

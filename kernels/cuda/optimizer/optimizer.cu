@@ -5,13 +5,13 @@
 namespace trireme::kernels::cuda {
 namespace {
 
-__global__ void form_record(double clip, std::int64_t n, const double* squares, double* record) {
+__global__ void form_record(double clip, double loss_scale, std::int64_t n, const double* squares, double* record) {
   double sum = 0;
 #pragma unroll 8
   for (std::int64_t i = 0; i < n; ++i) sum += ptx::load<double>(squares + i);
-  const double norm = sqrt(sum), factor = clip / (norm + 1e-6);
+  const double norm = sqrt(sum) / loss_scale, factor = clip / (norm + 1e-6);
   ptx::store(record + StepOutcome::norm_cell, norm);
-  ptx::store(record + StepOutcome::scale_cell, clip > 0 && factor < 1 ? factor : 1.0);
+  ptx::store(record + StepOutcome::scale_cell, (clip > 0 && factor < 1 ? factor : 1.0) / loss_scale);
   ptx::store(record + StepOutcome::skipped_cell, norm - norm == 0 ? 0.0 : 1.0);
 }
 
@@ -81,9 +81,9 @@ void launch_cast(To* to, const From* from, std::int64_t n, const Target& target)
 
 }  // namespace
 
-void clip(double clip, View squares, View record, const Target& target) {
-  TRIREME_LAUNCH(form_record, dim3(1), dim3(1), 0, target.stream, clip, squares.count, elements<double>(squares, squares.count),
-                 elements<double>(record, StepOutcome::cells));
+void clip(double clip, double loss_scale, View squares, View record, const Target& target) {
+  TRIREME_LAUNCH(form_record, dim3(1), dim3(1), 0, target.stream, clip, loss_scale, squares.count,
+                 elements<double>(squares, squares.count), elements<double>(record, StepOutcome::cells));
 }
 
 void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment, View copy, const Target& target) {

@@ -7,7 +7,7 @@
 namespace trireme::kernels::cuda {
 
 /// kernels.h's clip, by one thread: its sum has an order
-void clip(double clip, View squares, View record, const Target& target);
+void clip(double clip, double loss_scale, View squares, View record, const Target& target);
 
 /// kernels.h's AdamW on the master weights and their moments, all fp32, as many as `weight` has; in the same pass the copy.
 void adamw(AdamW step, View weight, View gradient, View first_moment, View second_moment, View copy, const Target& target);

@@ -48,8 +48,10 @@ std::string other_value(const Key& key) {
   Config config;
   const Slot slot = key.slot(config);
   if (auto* boolean = std::get_if<bool*>(&slot)) return key.built.empty() ? (**boolean ? "false" : "true") : key.built.back();
-  if (std::holds_alternative<std::string*>(slot))
-    return '"' + (key.built.empty() ? "x\\\"\\\\y" + key.suffix : key.built.back()) + '"';
+  if (std::holds_alternative<std::string*>(slot)) {
+    const auto& words = key.built.empty() ? key.words : key.built;
+    return '"' + (words.empty() ? "x\\\"\\\\y" + key.suffix : words.back()) + '"';
+  }
   if (std::holds_alternative<std::vector<std::int64_t>*>(slot)) return "[3, 5]";
   if (!key.built.empty()) return key.built.back();
   return std::holds_alternative<double*>(slot) ? "0.25" : "3";
@@ -102,7 +104,8 @@ TEST(ConfigKeys, EveryMessageNamesItsKeyAndLine) {
     std::vector<std::string> bad = {"1979-05-27", "{}", "[[1]]"};
     if (std::isfinite(key.range.low) && key.words.empty()) bad.push_back(is_list(key) ? "[-1]" : "-1");
     for (const auto& word : key.words) {
-      if (std::find(key.built.begin(), key.built.end(), word) == key.built.end()) bad.push_back('"' + word + '"');
+      if (!key.built.empty() && std::find(key.built.begin(), key.built.end(), word) == key.built.end())
+        bad.push_back('"' + word + '"');
     }
     if (!key.words.empty()) bad.push_back("\"none such\"");
     for (const auto& value : bad) {

@@ -97,18 +97,18 @@ TEST_P(Optimizer, AdamWChangesNothingWhereTheStepIsSkipped) {
 
 TEST_P(Optimizer, ClipFormsNormScaleAndDecision) {
   std::vector<double> squares = {9, 0, 16, 0}, record = {7, 0, 0, 0};
-  kernels->clip(1, view(squares), view(record));
+  kernels->clip(1, 1, view(squares), view(record));
   EXPECT_EQ(record, (std::vector<double>{7, 5, 1 / (5 + 1e-6), 0}));
-  kernels->clip(10, view(squares), view(record));
+  kernels->clip(10, 1, view(squares), view(record));
   EXPECT_EQ(record, (std::vector<double>{7, 5, 1, 0})) << "below the limit";
-  kernels->clip(0, view(squares), view(record));
+  kernels->clip(0, 1, view(squares), view(record));
   EXPECT_EQ(record, (std::vector<double>{7, 5, 1, 0})) << "0: no clipping";
   squares = {1e17, 8, 8, 8, 8};  // each 8 alone is lost behind the first, in order; the other way round they would count
-  kernels->clip(0, view(squares), view(record));
+  kernels->clip(0, 1, view(squares), view(record));
   EXPECT_EQ(record[StepOutcome::norm_cell], std::sqrt(1e17));
   for (const double bad : {std::nan(""), HUGE_VAL}) {
     squares = {1, bad, 1};
-    kernels->clip(1, view(squares), view(record));
+    kernels->clip(1, 1, view(squares), view(record));
     EXPECT_EQ(record[StepOutcome::skipped_cell], 1) << bad;
     EXPECT_FALSE(std::isfinite(record[StepOutcome::norm_cell]));
   }

@@ -97,6 +97,7 @@ inline store::Manifest small_manifest(const config::Model& model, std::int64_t s
   manifest.step = step;
   manifest.samples = step * 16;
   manifest.loss_scale = 0.1;
+  manifest.scaling = {5, 2, 1, 7};
   manifest.config = fmt::format("[model] # é\nlayers = {}\nhidden = {}\nheads = {}\nsequence = {}\nvocabulary = {}\n",
                                 model.layers, model.hidden, model.heads, model.sequence, model.vocabulary);
   for (const spec::Parameter& parameter : spec::model_parameters(model))

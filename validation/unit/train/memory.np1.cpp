@@ -38,6 +38,27 @@ TEST(StageMemory, ByHand) {
   EXPECT_EQ(first.total(), std::accumulate(first.bytes.begin(), first.bytes.end(), std::int64_t{0}));
 }
 
+// Half of every activation, logits among them, and a copy of 2 bytes of each weight more; what is not rounded stays.
+TEST(StageMemory, TwoBytesByHand) {
+  config::Config config = gpt(2, 2);
+  const auto exact = memory(config, 1, 2, {1});
+  config.precision.compute = "bf16";
+  const auto bf16 = memory(config, 1, 2, {1});
+  const std::int64_t n = 1024, h = 1024, t = 2, a = 16, V = 51200, layers = 2;
+  const std::int64_t weights = exact[spec::MemoryClass::parameters] / 4;
+  EXPECT_EQ(bf16[spec::MemoryClass::parameters], (4 + 2) * weights);
+  EXPECT_EQ(bf16[spec::MemoryClass::gradients], exact[spec::MemoryClass::gradients]);
+  EXPECT_EQ(bf16[spec::MemoryClass::optimizer], exact[spec::MemoryClass::optimizer]);
+  EXPECT_EQ(bf16[spec::MemoryClass::activations],
+            exact[spec::MemoryClass::activations] - 2 * (2 * n * h + layers * n * (4 * h + 12 * h / t)));
+  EXPECT_EQ(bf16[spec::MemoryClass::activations],
+            2 * (2 * n * h + layers * n * (4 * h + 12 * h / t)) + 4 * (2 * n + layers * n * (4 + a / t)));
+  EXPECT_EQ(bf16[spec::MemoryClass::scratch],
+            exact[spec::MemoryClass::scratch] - 2 * n * (2 * h + 4 * h / t + h / t + 3 * h / t + 2 * h + V / t));
+  config.precision.compute = "fp16";
+  EXPECT_EQ(memory(config, 1, 2, {1}).bytes, bf16.bytes);
+}
+
 TEST(StageMemory, OneStageHasASecondGradientOfTheEmbeddingAndOneRankNoScratch) {
   const auto alone = memory(gpt(1, 1), 0, 1, {1});
   EXPECT_EQ(alone[spec::MemoryClass::gradients] - alone[spec::MemoryClass::parameters], 4 * 51200 * 1024);

@@ -94,6 +94,16 @@ class SpecMemory : public testing::Test {
   }
 };
 
+/// `values` with another compute type.
+inline Values with_compute(Values values, const char* type) {
+  values.push_back(std::string("precision.compute=") + type);
+  return values;
+}
+
+TEST_F(SpecMemory, IsWhatATrainerTakesAndSendsInTwoBytes) {
+  every_layout(with_compute(even_model, "fp16"), true);
+  every_layout(with_compute(odd_model, "bf16"), false);
+}
 TEST_F(SpecMemory, IsWhatATrainerTakesAndSendsWithEvenSizes) { every_layout(even_model, true); }
 TEST_F(SpecMemory, IsWhatATrainerTakesAndSendsWithOddSizes) { every_layout(odd_model, false); }
 

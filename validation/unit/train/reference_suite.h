@@ -1,6 +1,6 @@
 // Training against validation/cases: losses, gradient norms, learning rates and the norm of every gradient tensor, computed by an
-// independent implementation in float64 (validation/reference), on every layout of this many ranks. Limits are those of each
-// case's tolerance.toml, which gives their reasons.
+// independent implementation in float64 (validation/reference), on every layout of this many ranks and in every compute type.
+// Limits are those of each case's tolerance.toml, tolerance_bf16.toml and tolerance_fp16.toml, which give their reasons.
 #pragma once
 
 #include <cmath>
@@ -8,6 +8,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -56,9 +57,14 @@ inline void expect_relative(double ours, double reference, double limit, const s
       << " above " << limit;
 }
 
-class Reference : public testing::TestWithParam<const char*> {
+/// A case and a compute type.
+class Reference : public testing::TestWithParam<std::tuple<const char*, const char*>> {
  protected:
-  std::string file(const std::string& name) const { return std::string("validation/cases/") + GetParam() + "/" + name; }
+  std::string file(const std::string& name) const {
+    return std::string("validation/cases/") + std::get<0>(GetParam()) + "/" + name;
+  }
+  std::string compute() const { return std::get<1>(GetParam()); }
+  std::string limits_file() const { return file(compute() == "fp32" ? "tolerance.toml" : "tolerance_" + compute() + ".toml"); }
 
   void compare(const config::Resolved& resolved, const Layout& layout) {
     SCOPED_TRACE(layout.name());
@@ -66,7 +72,7 @@ class Reference : public testing::TestWithParam<const char*> {
     run::Origin origin;
     origin.file.emplace(config.model.initial, spec::model_parameters(config.model));
     train::Trainer trainer = make_trainer(world(), config, {}, run::state_source(origin));
-    const auto limits = read_limits(file("tolerance.toml"));
+    const auto limits = read_limits(limits_file());
     const auto steps = read_csv(file("reference.csv"));
     ASSERT_EQ(std::ssize(steps), config.run.steps);
     for (std::int64_t k = 0; k < config.run.steps; ++k) {
@@ -96,7 +102,9 @@ TEST_P(Reference, EveryLayoutTrainsAsTheReference) {
   const auto all = layouts(alone.config, world().size());
   ASSERT_FALSE(all.empty());
   for (const Layout& layout : all) {
-    const auto resolved = config::read_config(input, text, layout.overrides());
+    std::vector<std::string> values = layout.overrides();
+    values.push_back("precision.compute=" + compute());
+    const auto resolved = config::read_config(input, text, values);
     check_layout(resolved, world().size());
     compare(resolved, layout);
   }
@@ -105,8 +113,9 @@ TEST_P(Reference, EveryLayoutTrainsAsTheReference) {
 }  // namespace trireme::test
 
 /// The file NAME.npN.cpp: the cases that have layouts of N ranks.
-#define TRIREME_REFERENCE_TEST(ranks, ...)                                  \
-  namespace trireme::test {                                                 \
-  INSTANTIATE_TEST_SUITE_P(Cases, Reference, testing::Values(__VA_ARGS__)); \
-  }                                                                         \
+#define TRIREME_REFERENCE_TEST(ranks, ...)                                                                           \
+  namespace trireme::test {                                                                                          \
+  INSTANTIATE_TEST_SUITE_P(Cases, Reference,                                                                         \
+                           testing::Combine(testing::Values(__VA_ARGS__), testing::Values("fp32", "bf16", "fp16"))); \
+  }                                                                                                                  \
   TRIREME_TEST_MAIN(ranks)

@@ -91,9 +91,9 @@ inline bool skipped_step_changes_nothing(std::int64_t n) {
 }
 
 /// The cells after a clip of a record with loss 7
-inline Reals clipped(double limit, const Reals& squares) {
+inline Reals clipped(double limit, const Reals& squares, double loss_scale = 1) {
   Cells in(squares), record({7, 0, 0, 0});
-  kernels::cuda::clip(limit, in, record, null_stream);
+  kernels::cuda::clip(limit, loss_scale, in, record, null_stream);
   return record.reals();
 }
 
@@ -102,7 +102,9 @@ inline bool clip_is_right() {
   const double infinity = HUGE_VAL, nan = std::nan("");
   return clipped(1, {9, 0, 16, 0}) == Reals{7, 5, 1 / (5 + 1e-6), 0} && clipped(10, {9, 0, 16, 0}) == Reals{7, 5, 1, 0} &&
          clipped(0, {9, 0, 16, 0}) == Reals{7, 5, 1, 0} && clipped(0, {1e17, 8, 8, 8, 8})[1] == std::sqrt(1e17) &&
-         clipped(1, {1, infinity, 1})[3] == 1 && clipped(1, {1, nan, 1})[3] == 1;
+         clipped(1, {9, 0, 16, 0}, 0.25) == Reals{7, 20, 1 / (20 + 1e-6) / 0.25, 0} &&
+         clipped(0, {9, 0, 16, 0}, 1024) == Reals{7, 5.0 / 1024, 1.0 / 1024, 0} && clipped(1, {1, infinity, 1})[3] == 1 &&
+         clipped(1, {1, nan, 1})[3] == 1;
 }
 
 inline bool sum_is_right(void (*of)(View, View, View, const kernels::cuda::Target&), Tensor<float>& x, std::int64_t offset,
