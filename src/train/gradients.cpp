@@ -51,12 +51,12 @@ View GradientNorm::operator()(View gradients) {
   return slots_;
 }
 
-std::vector<double> GradientNorm::by_parameter() const {
+std::vector<double> GradientNorm::by_parameter(double loss_scale) const {
   const std::ptrdiff_t t = replica_.grid().shape().tensor;
   std::vector<double> squares(static_cast<std::size_t>(slots_.count)), norms;
   replica_.device().download(squares.data(), slots_);
   for (auto first = squares.begin(); first != squares.end(); first += t)
-    norms.push_back(std::sqrt(std::accumulate(first, first + t, 0.0)));
+    norms.push_back(std::sqrt(std::accumulate(first, first + t, 0.0)) / loss_scale);
   return norms;
 }
 

@@ -50,8 +50,9 @@ class GradientNorm {
   static std::int64_t slots(Replica& replica);
   /// Every rank. Returns the slots, in table order: fp64 [parameters, t].
   kernels::View operator()(kernels::View gradients);
-  /// Of the last call, the norm of each parameter's gradient, in table order. Reads the device's memory.
-  std::vector<double> by_parameter() const;
+  /// Of the last call, the norm of each parameter's gradient, in table order, where the loss was multiplied by `loss_scale`.
+  /// Reads the device's memory.
+  std::vector<double> by_parameter(double loss_scale) const;
 
  private:
   Replica& replica_;

@@ -62,7 +62,8 @@ StepResult Trainer::step(std::int64_t step) {
   replica_.device().copy(loss_cell(updater_), loss_.reduce());
   kernels::StepOutcome record;
   replica_.device().download(&record, updater_.record());  // the one place of a step where the host waits for the device
-  StepResult result{record.loss / tokens_of_step(config_), record.norm, learning_rate(config_.optimizer, step)};
+  const double norm = std::abs(record.norm);               // of a NaN, whose sign no layout need share
+  StepResult result{record.loss / tokens_of_step(config_), norm, learning_rate(config_.optimizer, step)};
   LossScale& loss_scale = updater_.loss_scale();
   if (loss_scale.skips()) result.loss_scale = loss_scale.scale();
   result.skipped = loss_scale.skips() && record.skipped != 0;

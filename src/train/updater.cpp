@@ -49,7 +49,8 @@ void Updater::begin() {
 }
 
 void Updater::update(std::int64_t step) {
-  replica_.kernels().clip(settings_.clip, loss_scale_.scale(), norm_(gradient_), record_);
+  scale_of_update_ = loss_scale_.scale();
+  replica_.kernels().clip(settings_.clip, scale_of_update_, norm_(gradient_), record_);
   optimizer_.update({step, step + 1 - loss_scale_.skipped()}, record_, {replica_.weights(), replica_.weight_copy()}, gradient_);
 }
 

@@ -34,7 +34,7 @@ class Updater {
   kernels::View record() const { return record_; }
   /// Of the last update, the norm of each parameter's gradient (spec::model_parameters), before clipping. No communication; reads
   /// the device's memory.
-  std::vector<double> gradient_norms() const { return norm_.by_parameter(); }
+  std::vector<double> gradient_norms() const { return norm_.by_parameter(scale_of_update_); }
   /// Where the passes accumulate; with p = 1 the output layer's gradient is apart from the token embedding's.
   const model::StageParameters& gradients() const { return views_; }
   /// The same as one buffer, at the places of the table, and the output layer's own (empty when p > 1).
@@ -50,6 +50,7 @@ class Updater {
  private:
   config::Optimizer settings_;
   LossScale loss_scale_;
+  double scale_of_update_ = 1;  // the loss scale of the last one
   Replica& replica_;
   kernels::Arena gradient_arena_, optimizer_arena_, record_arena_;
   kernels::View gradient_, output_gradient_, record_;

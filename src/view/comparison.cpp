@@ -96,7 +96,7 @@ Tolerance parse_section(const config::Section& section, const std::string& path,
       tolerance.absolute = limit(entry);
     } else if (entry.name == "reason" && std::holds_alternative<std::string>(entry.value)) {
       tolerance.reason = std::get<std::string>(entry.value);
-    } else if (entry.name != "single") {
+    } else if (entry.name != "single" && entry.name != "serial") {  // what was measured, for people
       wrong(entry.name_span.line,
             fmt::format("{}.{}: expected relative, absolute, or reason as a text", section.name, entry.name));
     }

@@ -21,8 +21,8 @@ void cast(View to, View from, const Target& target);
 /// fp64 elements that the sums below need as scratch for n elements of fp32
 std::int64_t sum_scratch(std::int64_t n);
 
-/// result [1], fp64, of all of x; the order of the sums follows from the number of elements alone. The count is exact below 2^53.
-/// A sum of fp64 cells is formed by one thread, in their order, without scratch.
+/// result [1], fp64, of all of x; the order of the sums follows from the number of elements alone. The count, of any compute
+/// type, is exact below 2^53. A sum of fp64 cells is formed by one thread, in their order, without scratch.
 void squared_norm(View x, View result, View scratch, const Target& target);
 void sum(View x, View result, View scratch, const Target& target);
 void non_finite_count(View x, View result, View scratch, const Target& target);

@@ -20,15 +20,15 @@ struct NonFinite {
 };
 
 /// parts [gridDim.x]
-template <class Term, bool aligned>
-__global__ void __launch_bounds__(flat_threads) sum_terms(std::int64_t n, const float* x, double* parts) {
+template <class Term, class T, bool aligned>
+__global__ void __launch_bounds__(flat_threads) sum_terms(std::int64_t n, const T* x, double* parts) {
   TRIREME_SHARED(double, warps, row_warps);
   double sum[1] = {0};
 #pragma unroll 4
   for (std::int64_t i = flat_index(); i < n; i += static_cast<std::int64_t>(gridDim.x) * flat_elements) {
-    const Quad<float> quad = fetch_quad<aligned>(x, i, n);
+    const Quad<T> quad = fetch_quad<aligned>(x, i, n);
 #pragma unroll
-    for (int j = 0; j < 4; ++j) sum[0] += Term::of(quad.element[j]);
+    for (int j = 0; j < 4; ++j) sum[0] += Term::of(to_float(quad.element[j]));
   }
   block_sum(sum, warps);
   if (threadIdx.x == 0) ptx::store(parts + blockIdx.x, sum[0]);
@@ -49,13 +49,13 @@ __global__ void sum_cells(std::int64_t n, const double* x, double* result) {
   ptx::store(result, sum);
 }
 
-template <class Term>
+template <class Term, class T = float>
 void launch_sum(View x, View result, View scratch, const Target& target) {
   const std::int64_t blocks = sum_scratch(x.count);
-  const float* from = elements<float>(x, x.count);
+  const T* from = elements<T>(x, x.count);
   auto* parts = elements<double>(scratch, blocks);
   with_flag(aligned16(from), [&](auto aligned) {
-    TRIREME_LAUNCH((sum_terms<Term, decltype(aligned)::value>), dim3(static_cast<unsigned>(blocks)), dim3(flat_threads), 0,
+    TRIREME_LAUNCH((sum_terms<Term, T, decltype(aligned)::value>), dim3(static_cast<unsigned>(blocks)), dim3(flat_threads), 0,
                    target.stream, x.count, from, parts);
   });
   TRIREME_LAUNCH(sum_parts, dim3(1), dim3(flat_threads), 0, target.stream, static_cast<int>(blocks), parts,
@@ -73,7 +73,7 @@ void sum(View x, View result, View scratch, const Target& target) {
                  elements<double>(result, 1));
 }
 void non_finite_count(View x, View result, View scratch, const Target& target) {
-  launch_sum<NonFinite>(x, result, scratch, target);
+  with_type(x.type, [&](auto zero) { launch_sum<NonFinite, decltype(zero)>(x, result, scratch, target); });
 }
 
 }  // namespace trireme::kernels::cuda

@@ -114,7 +114,8 @@ TEST(Metrics, MalformedFilesAreRefusedWithTheirLine) {
 }
 
 TEST(ToleranceFile, GivesLimitsWithReasons) {
-  const auto both = parse_tolerance("[loss]\nrelative = 1e-6\nabsolute = 2\nreason = \"r\"\nsingle = 1e-8\n", "t.toml");
+  const auto both =
+      parse_tolerance("[loss]\nrelative = 1e-6\nabsolute = 2\nreason = \"r\"\nsingle = 1e-8\nserial = 1e-4\n", "t.toml");
   ASSERT_EQ(both.size(), 1u);
   EXPECT_EQ(both[0].quantity, "loss");
   EXPECT_EQ(both[0].relative, 1e-6);

@@ -69,6 +69,13 @@ TEST_P(SimtOptimizer, Sums) {
   for (const std::int64_t n : {1, 7, 1024, 8191, 8192, 16384, 70001})
     for (const std::int64_t offset : {0, 1}) EXPECT_TRUE(sums_are_right(n, offset)) << n << " after " << offset;
 }
+TEST_P(SimtOptimizer, CountsWhatIsNotFiniteInEveryType) {
+  for (const std::int64_t n : {1, 1030, 9000})
+    for (const std::int64_t offset : {0, 1})
+      EXPECT_TRUE(count_is_right<float>(n, offset) && count_is_right<bf16>(n, offset) && count_is_right<fp16>(n, offset))
+          << n << " after " << offset;
+}
+
 TEST_P(SimtOptimizer, SumsOfMorePartsThanTheLastBlockHasThreads) { EXPECT_TRUE(sums_are_right(260 * 8192, 0)); }
 
 TEST_P(SimtOptimizer, NothingAtAll) {

@@ -116,6 +116,20 @@ inline bool sum_is_right(void (*of)(View, View, View, const kernels::cuda::Targe
   return std::abs(result[0] - expected) <= tolerance;
 }
 
+/// Elements of T: each third is infinite or none, but for the first `offset`.
+template <class T>
+bool count_is_right(std::int64_t n, std::int64_t offset) {
+  Reals values = Tensor<T>::random(1, n + offset);
+  for (std::int64_t i = 0; i < n + offset; i += 3) values[static_cast<std::size_t>(i)] = i % 2 == 0 ? std::nan("") : INFINITY;
+  const double expected = static_cast<double>((n + offset + 2) / 3 - (offset + 2) / 3);
+  Tensor<T> x(values);
+  const View view = from(x, offset);
+  DeviceBuffer<double> scratch(static_cast<std::size_t>(kernels::cuda::sum_scratch(n))), result(1);
+  kernels::cuda::non_finite_count(view, {result.data(), 1, kernels::DType::fp64},
+                                  {scratch.data(), static_cast<std::int64_t>(scratch.size()), kernels::DType::fp64}, null_stream);
+  return result[0] == expected;
+}
+
 /// Double's own roundings of sums of n terms, in either order
 inline bool sums_are_right(std::int64_t n, std::int64_t offset) {
   const Reals values = Tensor<float>::random(1, n + offset, 100);
