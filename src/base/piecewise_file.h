@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "base/file_facts.h"
 
 namespace trireme::base {
 
@@ -19,6 +20,8 @@ class PiecewiseFile {
 
   /// Bytes, when it was opened.
   std::int64_t size() const { return size_; }
+  /// As the open file is now.
+  FileFacts facts() const { return facts_of(file_.get()); }
   /// The bytes from `offset` on. Throws Error (failure) naming file and byte when they are not there any more.
   void read(std::int64_t offset, std::span<std::byte> bytes) const;
 

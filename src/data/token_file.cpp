@@ -61,7 +61,10 @@ std::uint32_t largest(const std::int32_t* ids, std::int64_t count) {
 }  // namespace
 
 TokenFile::TokenFile(const std::string& prefix, std::int64_t vocabulary)
-    : prefix_(prefix_of_pair(prefix)), vocabulary_(vocabulary), ids_(prefix + ".bin") {
+    : prefix_(prefix_of_pair(prefix)),
+      vocabulary_(vocabulary),
+      ids_(prefix + ".bin"),
+      index_facts_(base::facts_of(prefix + ".idx")) {
   check_index(prefix + ".idx", base::MappedFile(prefix + ".idx").bytes());
 }
 

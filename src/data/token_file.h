@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -27,10 +28,16 @@ class TokenFile {
   /// Opens both files and checks the index entirely, without touching the ids. `vocabulary` is V: ids are 0 .. V-1.
   TokenFile(const std::string& prefix, std::int64_t vocabulary);
 
+  const std::string& prefix() const { return prefix_; }
+  std::int64_t vocabulary() const { return vocabulary_; }
+  std::int64_t bytes_of_id() const { return bytes_of(type_); }
   std::int64_t tokens() const { return tokens_; }
   std::int64_t documents() const { return documents_; }
   /// XXH3 of all of PREFIX.idx.
   std::uint64_t index_hash() const { return index_hash_; }
+  /// Of the open PREFIX.bin, as it is now, whatever has that name; of PREFIX.idx, from before it was read.
+  base::FileFacts ids_facts() const { return ids_.facts(); }
+  const std::optional<base::FileFacts>& index_facts() const { return index_facts_; }
 
   /// Tokens first .. first + count - 1 of the stream into out [count]. Refuses an id outside the vocabulary; throws
   /// base::Error (failure) when the file has been cut short or cannot be read.
@@ -45,6 +52,7 @@ class TokenFile {
   std::string prefix_;
   std::int64_t vocabulary_;
   base::PiecewiseFile ids_;
+  std::optional<base::FileFacts> index_facts_;
   IdType type_{};
   std::int64_t tokens_ = 0, documents_ = 0;
   std::uint64_t index_hash_ = 0;

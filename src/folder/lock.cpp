@@ -21,7 +21,7 @@
 namespace trireme::folder {
 namespace {
 
-enum class Means { flock, fcntl, file };  // by which a lock is held, the strongest first
+using Means = FolderLock::Means;
 
 std::string path_of(const std::string& folder) { return folder + "/lock"; }
 
@@ -31,7 +31,7 @@ std::string host() {
   return name;
 }
 
-std::string holder() {
+std::string holder_text() {
   const char* job = std::getenv("SLURM_JOB_ID");
   return fmt::format("host {}, process {}{}", host(), getpid(), job ? fmt::format(", job {}", job) : "");
 }
@@ -96,78 +96,115 @@ std::string text_of(const std::string& path) {
   }
 }
 
+/// Where the file itself is the lock, and only there, a crash leaves a lock that has to be removed by hand.
+[[noreturn]] void refuse_held(const std::string& folder, Means means) {
+  const std::string path = path_of(folder);
+  const std::string cure =
+      means == Means::file
+          ? fmt::format("If that run was killed and no longer exists, remove the file {}", path)
+          : fmt::format("The lock ends with the process of that run, however it ends: do not remove the file {}", path);
+  base::refuse(
+      "run.directory = \"{0}\": another run holds this folder ({1}). Wait for it, end it by touch {0}/STOP, or choose another "
+      "folder. {2}",
+      folder, text_of(path), cure);
+}
+
 }  // namespace
 
-bool is_held(const std::string& folder) {
+void refuse_if_held(const std::string& folder) {
   const std::string path = path_of(folder);
   const int file = open_lock(path, O_RDWR);
-  if (file < 0) return false;
+  if (file < 0) return;
   Means means;
   const int error = take_open(file, means);
   close(file);
-  return error == EWOULDBLOCK || (error == 0 && means == Means::file && !is_gone(text_of(path)));
-}
-
-void refuse_held(const std::string& folder) {
-  base::refuse(
-      "run.directory = \"{}\": another run holds this folder ({}). Wait for it, or choose another folder. If that run was killed "
-      "and no longer exists, remove the file {}",
-      folder, text_of(path_of(folder)), path_of(folder));
+  if (error == EWOULDBLOCK || (error == 0 && means == Means::file && !is_gone(text_of(path)))) refuse_held(folder, means);
 }
 
 FolderLock::FolderLock(const std::string& folder) : folder_(folder), path_(path_of(folder)) {
-  while (!take()) {
-  }
-  write_holder();
+  if (take_at_last() == Attempt::held) refuse_held(folder_, means_);
+  if (means_ != Means::flock)
+    note_ = fmt::format("note: {}: this file system has no flock; the folder is held by {}\n", path_,
+                        means_ == Means::fcntl ? "a lock of fcntl" : "this file itself: after a crash, remove it");
 }
 
-/// One attempt: false when the file went away meanwhile.
-bool FolderLock::take() {
+FolderLock::Attempt FolderLock::take_at_last() {
+  Attempt attempt;
+  while ((attempt = take()) == Attempt::again) {
+  }
+  if (attempt == Attempt::taken) write_holder();
+  return attempt;
+}
+
+/// One attempt; `again` when the file went away meanwhile.
+FolderLock::Attempt FolderLock::take() {
   base::require_regular(path_);
-  file_ = open_lock(path_, O_RDWR | O_CREAT | O_EXCL);
-  const bool made = file_ >= 0;
-  if (!made) file_ = open_lock(path_, O_RDWR);
-  if (file_ < 0 && errno == ENOENT) return false;
-  if (file_ < 0)
+  int file = open_lock(path_, O_RDWR | O_CREAT | O_EXCL);
+  const bool made = file >= 0;
+  if (!made) file = open_lock(path_, O_RDWR);
+  if (file < 0 && errno == ENOENT) return Attempt::again;
+  if (file < 0)
     base::refuse("{}: cannot be opened as the lock of this folder: {}{}", path_, base::system_words(errno),
                  errno == ELOOP ? "; it is a link, which a run does not follow: remove it" : "");
-  Means means;
-  int error = take_open(file_, means);
-  if (error == 0 && means == Means::file && !made) {
+  int error = take_open(file, means_);
+  if (error == 0 && means_ == Means::file && !made) {
     if (is_gone(text_of(path_)))
-      remove_stale(file_, path_);  // and once more, with a new file
+      remove_stale(file, path_);  // and once more, with a new file
     else
       error = EWOULDBLOCK;
   }
-  if (error == 0 && is_still(file_, path_)) {
-    if (means != Means::flock)
-      note_ = fmt::format("note: {}: this file system has no flock; the folder is held by {}\n", path_,
-                          means == Means::fcntl ? "a lock of fcntl" : "this file itself: after a crash, remove it");
-    return true;
+  if (error == 0 && is_still(file, path_)) {
+    if (file_ >= 0) close(file_);
+    file_ = file;
+    return Attempt::taken;
   }
-  close(std::exchange(file_, -1));
-  if (error == 0) return false;
-  if (error == EWOULDBLOCK) refuse_held(folder_);
+  close(file);
+  if (error == 0) return Attempt::again;
+  if (error == EWOULDBLOCK) return Attempt::held;
   if (made) unlink(path_.c_str());
   base::refuse("{}: cannot lock: {}", path_, base::system_words(error));
 }
 
-void FolderLock::write_holder() const {
-  const std::string text = holder();
+void FolderLock::write_holder() {
+  const std::string text = holder_text();
   if (ftruncate(file_, 0) == 0 && ::write(file_, text.data(), text.size()) == static_cast<ssize_t>(text.size())) return;
   const int error = errno;
   unlink(path_.c_str());
-  close(file_);
+  close(std::exchange(file_, -1));
   base::refuse("{}: cannot write: {}", path_, base::system_words(error));
 }
+
+/// Where no lock can be made, as on a full disk, the run goes on without one: it is tried again each time.
+bool FolderLock::keep() {
+  if (path_.empty() || is_still(file_, path_)) return true;
+  try {
+    if (take_at_last() == Attempt::held) return false;
+    note_ = fmt::format("note: {}: this file was removed or replaced during the run, which has made it anew: it is the lock\n",
+                        path_);
+    cannot_keep_ = false;
+  } catch (const base::Error& error) {
+    if (!std::exchange(cannot_keep_, true))
+      note_ = fmt::format(
+          "warning: the lock of this run was removed or replaced, and cannot be made anew: {}. Until then, a second start in "
+          "this "
+          "folder is not refused: do not make one\n",
+          error.what());
+  }
+  return true;
+}
+
+std::string FolderLock::holder() const { return text_of(path_); }
+
+std::string FolderLock::take_note() { return std::exchange(note_, ""); }
 
 void FolderLock::moved_to(const std::string& folder) {
   folder_ = folder;
   path_ = folder.empty() ? "" : path_of(folder);
 }
 
+/// The file may be another's by now.
 FolderLock::~FolderLock() {
-  unlink(path_.c_str());
+  if (is_still(file_, path_)) unlink(path_.c_str());
   close(file_);
 }
 

@@ -1,6 +1,7 @@
 #include "folder/run_folder.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -28,6 +29,9 @@ namespace fs = std::filesystem;
 
 const std::vector<std::string> files = {"config.toml",  "topology.tsv", "log.txt",     "metrics.csv",
                                         "summary.json", "status",       "entropy.json"};
+
+/// Folders of a run, which may be links.
+constexpr std::array<const char*, 4> folders = {"checkpoints", "traces", "starts", "watchdog"};
 
 /// What batch systems and shells write beside a run: slurm-7.out, train.log, job.err, train.o4711 and train.e4711.
 bool is_log(const fs::path& name) {
@@ -82,13 +86,13 @@ bool write_to_standard_output(std::string_view text) {
   return true;
 }
 
-/// "0001" for the first of the folders in `starts`, or one more than the last.
-std::string next_start(const std::string& starts) {
-  int last = 0;
+/// The number of the newest of the folders "0001", "0002" ... in `starts`; 0 without any.
+int newest_of(const std::string& starts) {
+  int newest = 0;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(starts, ignored))
-    last = std::max(last, std::atoi(entry.path().filename().c_str()));
-  return fmt::format("{:04}", last + 1);
+    newest = std::max(newest, std::atoi(entry.path().filename().c_str()));
+  return newest;
 }
 
 /// Replaces the file `status`. On a full disk in place, where the old text has a block.
@@ -116,8 +120,8 @@ void check_run_folder(const std::string& path, const std::string& input) {
     base::refuse(
         "run.directory = \"{}\": the run would overwrite its own input file {}; copy that elsewhere or choose another folder",
         path, input);
-  if (is_held(path)) refuse_held(path);
-  for (const char* name : {"checkpoints", "traces"}) check_linked_folder(path, name);
+  refuse_if_held(path);
+  for (const char* name : folders) check_linked_folder(path, name);
 }
 
 void check_output_file(const std::string& key, const std::string& path) {
@@ -162,19 +166,20 @@ void NewFolders::remove() noexcept {
   while (!made_.empty() && rmdir(made_.back().c_str()) == 0) made_.pop_back();
 }
 
-RunFolder::RunFolder(std::string path) : path_(std::move(path)), made_(path_), lock_(path_), place_(path_) {
-  print(lock_.note());
+RunFolder::RunFolder(std::string path)
+    : path_(std::move(path)), made_(path_), lock_(path_), place_(path_), newest_start_(newest_of(file("starts"))) {
+  print(lock_.take_note());
 }
 
 RunFolder::~RunFolder() {
-  look();
   std::error_code ignored;
-  if (!begun_) fs::remove_all(file("watchdog"), ignored);  // its notes, where there are several nodes
+  if (look() != Whereabouts::taken && !begun_)
+    fs::remove_all(file("watchdog"), ignored);  // its notes, where there are several nodes
 }
 
 void RunFolder::begin(const StartFiles& start) {
   base::require_regular(file("log.txt"));  // before anything is changed
-  for (const char* name : {"checkpoints", "traces"}) own_linked_folder(path_, name);
+  for (const char* name : folders) own_linked_folder(path_, name);
   base::remove_partial_files(path_, files);
   keep_start(start);
   const bool replaces = !start.resumes && fs::exists(file("metrics.csv"));
@@ -192,8 +197,8 @@ void RunFolder::begin(const StartFiles& start) {
   write_status_in(path_, "running");
 }
 
-void RunFolder::keep_start(const StartFiles& start) const {
-  const std::string starts = file("starts"), own = starts + "/" + next_start(starts);
+void RunFolder::keep_start(const StartFiles& start) {
+  const std::string own = fmt::format("{}/{:04}", file("starts"), ++newest_start_);
   std::error_code error;
   fs::create_directories(own, error);
   if (error) base::fail("{}: cannot make this folder: {}", own, error.message());
@@ -204,7 +209,7 @@ void RunFolder::keep_start(const StartFiles& start) const {
 }
 
 void RunFolder::end(base::Exit status, const std::string& why) noexcept {
-  if (look() == Whereabouts::removed) return;
+  if (look() >= Whereabouts::removed) return;
   const bool refused = status == base::Exit::bad_input || status == base::Exit::mismatch;
   if (begun_ || (status != base::Exit::done && !refused))
     write_end_in(path_, status, why);
@@ -213,16 +218,46 @@ void RunFolder::end(base::Exit status, const std::string& why) noexcept {
 }
 
 Whereabouts RunFolder::look() {
-  if (found_ == Whereabouts::removed || place_.is_at(path_)) return found_;
-  const std::string place = place_.path();
-  found_ = place.empty() ? Whereabouts::removed : Whereabouts::moved;
-  if (!place.empty()) path_ = place;
-  lock_.moved_to(place);
+  if (found_ >= Whereabouts::removed) return found_;
+  if (!place_.is_at(path_)) {
+    const std::string place = place_.path();
+    found_ = place.empty() ? Whereabouts::removed : Whereabouts::moved;
+    if (!place.empty()) path_ = place;
+    lock_.moved_to(place);
+  }
+  if (found_ != Whereabouts::removed && !is_ours()) {
+    found_ = Whereabouts::taken;
+    log_.reset();
+  }
   return found_;
 }
 
+/// A run that held the folder for a while and ended has left the lock free, but also a start of its own.
+bool RunFolder::is_ours() {
+  if (!lock_.keep()) {
+    taken_by_ = lock_.holder();
+    return false;
+  }
+  const std::string note = lock_.take_note();
+  if (note.empty()) return true;
+  if (const int newest = newest_of(file("starts")); newest != newest_start_) {
+    taken_by_ = fmt::format("its start is kept in starts/{:04}", newest);
+    return false;
+  }
+  print(note);
+  return true;
+}
+
+std::string RunFolder::how_taken() const {
+  return fmt::format(
+      "run.directory = \"{}\": the file lock in it was removed or replaced during this run, and another run has begun there "
+      "({}). "
+      "This run ends without a save and leaves the folder to the other one",
+      path_, taken_by_);
+}
+
 void RunFolder::write(const std::string& name, const std::string& content) const {
-  base::write_file_atomically(file(name), content);
+  if (found_ != Whereabouts::taken) base::write_file_atomically(file(name), content);
 }
 
 void RunFolder::print(const std::string& text) {
@@ -235,7 +270,7 @@ void RunFolder::print(const std::string& text) {
 void RunFolder::note(const std::string& text) {
   if (log_)
     log_->append(text);
-  else
+  else if (!begun_)
     printed_ += text;
 }
 

@@ -55,8 +55,9 @@ struct StartFiles {
   std::string config, topology;  // config.toml, topology.tsv
 };
 
-/// Somebody may move or remove the folder of a run that goes on.
-enum class Whereabouts { in_place, moved, removed };
+/// What may become of the folder of a run that goes on: it was moved, or removed, or its lock was removed and another run has
+/// come.
+enum class Whereabouts { in_place, moved, removed, taken };
 
 class RunFolder {
  public:
@@ -73,8 +74,11 @@ class RunFolder {
   /// a killed start left "running" there.
   void end(base::Exit status, const std::string& why) noexcept;
 
-  /// Where the folder is: once it was moved, path() follows it.
+  /// Where the folder is: once it was moved, path() follows it. From the moment on that it is found taken, nothing is written
+  /// into it any more.
   Whereabouts look();
+  /// Of a folder that was taken: what happened, for the user.
+  std::string how_taken() const;
   const std::string& path() const { return path_; }
 
   std::string file(const std::string& name) const { return path_ + "/" + name; }
@@ -88,13 +92,16 @@ class RunFolder {
   std::string log_fault() const { return log_ ? log_->fault() : ""; }
 
  private:
-  void keep_start(const StartFiles& start) const;
+  void keep_start(const StartFiles& start);
+  bool is_ours();
 
   std::string path_;
   NewFolders made_;
   FolderLock lock_;
   FolderPlace place_;
   Whereabouts found_ = Whereabouts::in_place;
+  int newest_start_ = 0;  // in `starts`: of others before this one, then of this one
+  std::string taken_by_;
   std::string printed_;  // before begin()
   std::optional<AppendedFile> log_;
   bool begun_ = false, output_failed_ = false;

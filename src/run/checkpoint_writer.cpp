@@ -100,10 +100,11 @@ void CheckpointWriter::agree(const std::function<void()>& work) {
   }
 }
 
-/// A folder that cannot be written cannot be cleaned either; the next start does it.
+/// A folder that cannot be written cannot be cleaned either; the next start does it. One that another run has is not cleaned.
 void CheckpointWriter::remove_partials() const {
   if (grid_.world().rank() != 0) return;
   try {
+    if (plan_.permit) plan_.permit();
     store::remove_partials(plan_.folder);
   } catch (const base::Error&) {
   }
@@ -173,6 +174,7 @@ void CheckpointWriter::start_publishing() {
   std::string record;
   agree([&] {
     if (writing_.valid()) record = to_json(writing_.get());
+    if (plan_.permit) plan_.permit();
   });
   copies_.reset();
   const std::vector<std::string> records = grid_.world().everyone().gather(record);

@@ -24,6 +24,7 @@ struct CheckpointPlan {
   std::int64_t keep = 0;                  // checkpoints that stay; 0: all
   store::DataRecord data;                 // what is trained on
   std::vector<std::string> damaged = {};  // names of those that do not count
+  std::function<void()> permit = {};      // on rank 0: throws base::Error when the folder must not be changed
 };
 
 /// Every rank calls every member, in the same order, but `busy`. A save goes through two phases, each on a thread of its own:

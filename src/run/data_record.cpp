@@ -1,6 +1,8 @@
 #include "run/data_record.h"
 
 #include <algorithm>
+#include <limits>
+#include <span>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -11,16 +13,24 @@ namespace {
 constexpr std::int64_t piece = 1 << 14;  // tokens
 constexpr std::int64_t most_pieces = 1 << 10;
 
-std::uint64_t hash_of_contents(const data::TokenFile& file) {
+/// Calls work(first, tokens) for the pieces of a file that lie in its first `bytes`, in order.
+template <class Work>
+void for_each_piece(const data::TokenFile& file, std::int64_t bytes, const Work& work) {
   const std::int64_t tokens = file.tokens(), all = (tokens + piece - 1) / piece, count = std::min(all, most_pieces);
-  base::Hash64 hash;
   std::vector<std::int32_t> ids;
   for (std::int64_t k = 0; k < count; ++k) {
     const std::int64_t first = count < all ? (tokens - piece) * k / (count - 1) : piece * k;
     ids.resize(static_cast<std::size_t>(std::min(piece, tokens - first)));
+    if ((first + std::ssize(ids)) * file.bytes_of_id() > bytes) return;
     file.read(first, std::ssize(ids), ids.data());
-    hash.add(std::as_bytes(std::span(ids)));
+    work(first, std::span<const std::int32_t>(ids));
   }
+}
+
+std::uint64_t hash_of_contents(const data::TokenFile& file) {
+  base::Hash64 hash;
+  for_each_piece(file, std::numeric_limits<std::int64_t>::max(),
+                 [&](std::int64_t, std::span<const std::int32_t> tokens) { hash.add(std::as_bytes(tokens)); });
   return hash.value();
 }
 
@@ -47,6 +57,14 @@ void refuse_other_data(grid::World& world, const char* key, const std::string& p
 
 store::TokensRecord record_of(const data::TokenFile& file) {
   return {file.tokens(), file.documents(), file.index_hash(), hash_of_contents(file)};
+}
+
+std::vector<PieceRecord> records_of_pieces(const data::TokenFile& file, std::int64_t bytes) {
+  std::vector<PieceRecord> records;
+  for_each_piece(file, bytes, [&](std::int64_t first, std::span<const std::int32_t> tokens) {
+    records.push_back({first, std::ssize(tokens), base::hash64(std::as_bytes(tokens))});
+  });
+  return records;
 }
 
 std::vector<std::string> differences(const store::TokensRecord& checkpoint, const store::TokensRecord& now) {

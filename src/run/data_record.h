@@ -1,6 +1,7 @@
 // What the order of a run's samples rests on: kept in its checkpoints, and compared when it goes on.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,15 @@ namespace trireme::run {
 
 /// Of a small file every token, of a large one pieces from all over it: a change of a few tokens there may go unseen.
 store::TokensRecord record_of(const data::TokenFile& file);
+
+/// Tokens first .. first + count - 1 of a file.
+struct PieceRecord {
+  std::int64_t first, count;
+  std::uint64_t hash;
+  bool operator==(const PieceRecord&) const = default;
+};
+/// Of the same pieces, as far as they lie in the first `bytes` of the file.
+std::vector<PieceRecord> records_of_pieces(const data::TokenFile& file, std::int64_t bytes);
 
 /// A line for each thing that differs: "tokens: 5000 in the checkpoint, 6000 now".
 std::vector<std::string> differences(const store::TokensRecord& checkpoint, const store::TokensRecord& now);

@@ -33,9 +33,10 @@ Loop::Loop(const config::Resolved& resolved, const Start& start, train::Trainer&
       owes_evaluation_(start.owes_evaluation),
       requests_(world_, signals, config_.run.directory, config_.run.time_limit),
       recorder_(world_, config_, start, machine, folder),
-      saves_(resolved, start, trainer, requests_, recorder_),
+      saves_(resolved, start, trainer, requests_, recorder_, folder),
       tracer_(world_, config_, trainer.layout(), config::write_config(resolved), config_.run.directory,
-              trainer.replica().device()) {}
+              trainer.replica().device()),
+      watch_(start.opened.watch) {}
 
 Ended Loop::run() {
   StepRecord record{.step = start_.origin.step, .result = {}, .validation_loss = {}};
@@ -107,10 +108,18 @@ Request Loop::next_request() {
   const Request request = requests_.next(shared);
   const auto [busy, peak_memory, any_fault, folder_is] = shared;
   peak_memory_ = peak_memory, any_fault_ = any_fault > 0, folder_is_ = static_cast<folder::Whereabouts>(folder_is);
+  if (folder_is_ == folder::Whereabouts::taken) stop_if_taken();
   saves_.advance(busy);
   if (folder_is_ == folder::Whereabouts::in_place) return request;
   if (folder_) saves_.move_to(folder::checkpoints_of(folder_->path()));
   return Request::save_and_end;
+}
+
+/// Another run's files are in the folder: nothing is saved, recorded or traced any more.
+void Loop::stop_if_taken() {
+  world_.agree([&] {
+    if (folder_ && folder_->look() == folder::Whereabouts::taken) base::fail("{}", folder_->how_taken());
+  });
 }
 
 /// Of the step that was done last, into the row that it has in metrics.csv already.
@@ -122,7 +131,7 @@ void Loop::make_up_evaluation(StepRecord& record) {
 }
 
 void Loop::save(std::int64_t step) {
-  stop_if_weights_not_finite(step);
+  stop_if_not_to_be_saved(step);
   saves_.begin(step);
 }
 
@@ -146,7 +155,7 @@ void Loop::stop(base::Exit status, const std::string& why) {
 void Loop::stop_for_tokens(std::int64_t step) {
   std::string saved = "no step was taken";
   if (recorder_.steps() > 0) {
-    stop_if_weights_not_finite(step);
+    stop_if_not_to_be_saved(step);
     try {
       saves_.last(step);
       saved = fmt::format("saved at step {}", step);
@@ -194,6 +203,33 @@ void Loop::stop_if_weights_not_finite(std::int64_t step) {
          fmt::format("after step {}: weights are not finite, the first {}; they were not saved", step, weight));
 }
 
+/// Right before a save.
+void Loop::stop_if_not_to_be_saved(std::int64_t step) {
+  stop_if_weights_not_finite(step);
+  stop_if_tokens_changed(step);
+}
+
+/// A checkpoint tells what its weights were trained on: it must be that. The save before this one is finished first.
+void Loop::stop_if_tokens_changed(std::int64_t step) {
+  saves_.finish();
+  const grid::Activity::Scope scope(world_.activity(), grid::Work::data);
+  world_.agree([&] {
+    try {
+      watch_.require_same_tokens();
+    } catch (const base::Error& error) {
+      const std::string newest =
+          saves_.newest() < 0 ? "no checkpoint" : fmt::format("the checkpoint of step {}", saves_.newest());
+      throw base::Error(
+          error.status(),
+          fmt::format("{} (rank {} on {}). Step {} is not saved, because it may have learned from other tokens than "
+                      "the run began with; what remains is {}. To go on from there, put the former file back. To "
+                      "train on the other tokens, choose another run.directory",
+                      error.what(), world_.rank(), world_.host(), step, newest));
+    }
+  });
+  if (folder_) recorder_.print(watch_.found_by_a_later_start());
+}
+
 void Loop::stop_if_copies_differ(std::int64_t step) {
   const auto every = config_.run.check_copies_every;
   if (every == 0 || step % every != 0) return;
@@ -208,16 +244,17 @@ void Loop::finish(StepRecord& last) {
   const bool all_done = last.step >= config_.run.steps;
   std::optional<grid::Agreed> not_saved;
   if (recorder_.steps() > 0) {
-    stop_if_weights_not_finite(last.step);
+    stop_if_not_to_be_saved(last.step);
     try {
       saves_.last(last.step);
     } catch (const grid::Agreed& failed) {
       not_saved = failed;
     }
+    stop_if_taken();  // a save takes a while
     if (owes_evaluation_ && all_done) make_up_evaluation(last);
     recorder_.summarize(trainer_, saves_.arena(), last);
   }
-  if (all_done && !config_.run.final_weights.empty())
+  if (all_done && !owes_evaluation_ && !config_.run.final_weights.empty())
     save_weights(config_.run.final_weights, config_.model, trainer_.layout().stage_map, trainer_.replica());
   if (not_saved) throw *not_saved;
 }
@@ -235,22 +272,27 @@ void Loop::stop_if_moved(std::int64_t step) {
        fmt::format("{0} moved to {1} {2}. To go on, start again with run.directory={1}, or move it back", was, place, end));
 }
 
+/// Of a run that was asked to end before all was done: what it reached.
+std::string Loop::reached(const StepRecord& last) const {
+  if (recorder_.steps() > 0) return fmt::format("saved at step {} of {}", last.step, config_.run.steps);
+  if (last.step < config_.run.steps) return "ended before the first step";
+  return fmt::format("ended before the evaluation that is due after step {}; the next start makes it", last.step);
+}
+
 Ended Loop::end(Request request, StepRecord& last) {
   recorder_.last_step_done();
   if (any_fault_ && !ends(request)) stop_for_tokens(last.step);
   if (folder_is_ != folder::Whereabouts::removed) finish(last);
   stop_if_moved(last.step);
-  if (last.step >= config_.run.steps) {
-    if (recorder_.steps() == 0) recorder_.print(done_text(start_, config_.run, start_.owes_evaluation && !owes_evaluation_));
+  if (last.step >= config_.run.steps && !owes_evaluation_) {
+    if (recorder_.steps() == 0) recorder_.print(done_text(start_, config_.run, start_.owes_evaluation));
     world_.agree([&] {
       const std::string lost = recorder_.lost();
       if (!lost.empty()) base::fail("all steps are done, but a result is not on disk: {}", lost);
     });
     return {base::Exit::done, "done"};
   }
-  const std::string why = recorder_.steps() > 0
-                              ? fmt::format("saved at step {} of {}: {}", last.step, config_.run.steps, requests_.reason())
-                              : "ended before the first step: " + requests_.reason();
+  const std::string why = fmt::format("{}: {}", reached(last), requests_.reason());
   recorder_.print(why + "\n");
   return {request == Request::save_and_requeue ? base::Exit::saved : base::Exit::done, why};
 }

@@ -42,9 +42,13 @@ class Loop {
   void stop_if_not_finite(const StepRecord& record);
   void stop_if_scale_exhausted(const StepRecord& record);
   void stop_if_weights_not_finite(std::int64_t step);
+  void stop_if_not_to_be_saved(std::int64_t step);
+  void stop_if_tokens_changed(std::int64_t step);
   void stop_if_copies_differ(std::int64_t step);
   void finish(StepRecord& last);
   void stop_if_moved(std::int64_t step);
+  void stop_if_taken();
+  std::string reached(const StepRecord& last) const;
   Ended end(Request request, StepRecord& last);
 
   grid::World& world_;
@@ -59,6 +63,7 @@ class Loop {
   Recorder recorder_;
   Saves saves_;
   Tracer tracer_;
+  DataWatch watch_;
   std::optional<base::Error> fault_;  // of this rank, in the tokens of the next step
   bool any_fault_ = false;            // of all ranks, as last agreed
   std::int64_t peak_memory_ = 0;      // resident bytes, the largest of the ranks, as last agreed

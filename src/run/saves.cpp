@@ -12,25 +12,30 @@ namespace {
 /// Bytes a second a rank that are counted on until a save has been measured, for the end of the job's time: few.
 constexpr double unmeasured_save_rate = 50e6;
 
-CheckpointPlan plan(const config::Resolved& resolved, const Start& start) {
+CheckpointPlan plan(const config::Resolved& resolved, const Start& start, folder::RunFolder* folder) {
   const config::Config& config = resolved.config;
-  return {folder::checkpoints_of(config.run.directory),
-          write_config(resolved),
-          config.batch.global,
-          config.checkpoint.keep,
-          start.opened.data,
-          start.damaged};
+  CheckpointPlan plan{folder::checkpoints_of(config.run.directory),
+                      write_config(resolved),
+                      config.batch.global,
+                      config.checkpoint.keep,
+                      start.opened.data,
+                      start.damaged};
+  if (folder)
+    plan.permit = [folder] {
+      if (folder->look() == folder::Whereabouts::taken) base::fail("another run has begun in the folder of this one");
+    };
+  return plan;
 }
 
 }  // namespace
 
 Saves::Saves(const config::Resolved& resolved, const Start& start, train::Trainer& trainer, Requests& requests,
-             const Recorder& recorder)
+             const Recorder& recorder, folder::RunFolder* folder)
     : config_(resolved.config),
       world_(trainer.grid().world()),
       requests_(requests),
       recorder_(recorder),
-      writer_(trainer.state(), plan(resolved, start), trainer.replica().device(), trainer.grid(),
+      writer_(trainer.state(), plan(resolved, start, folder), trainer.replica().device(), trainer.grid(),
               trainer.layout().memory[trainer.grid().at().pipeline][spec::MemoryClass::snapshot]) {
   if (start.resumes && start.origin.moments) writer_.set_saved_step(start.origin.step);
   requests_.expect_save(static_cast<double>(spec::checkpoint_bytes(config_.model)) / world_.size() / unmeasured_save_rate);

@@ -17,9 +17,9 @@ namespace trireme::run {
 /// is reported and the run goes on: the next one tries again, and the last one decides how the run ends.
 class Saves {
  public:
-  /// `requests` learns how long saves take, `recorder` prints.
+  /// `requests` learns how long saves take, `recorder` prints; `folder` on rank 0 only.
   Saves(const config::Resolved& resolved, const Start& start, train::Trainer& trainer, Requests& requests,
-        const Recorder& recorder);
+        const Recorder& recorder, folder::RunFolder* folder);
 
   /// Whether `step` of the run asks for a save by checkpoint.every; the end saves by itself.
   bool due(std::int64_t step) const;
@@ -30,6 +30,8 @@ class Saves {
   void advance(std::int64_t busy_ranks);
   /// Waits for a save under way.
   void finish();
+  /// Steps in the newest checkpoint; -1: there is none.
+  std::int64_t newest() const { return writer_.saved_step(); }
   /// Rank 0: saves that begin from now on go to `folder`.
   void move_to(const std::string& folder) { writer_.move_to(folder); }
   /// The state after `step` steps is on disk when this returns; throws grid::Agreed when it cannot be.

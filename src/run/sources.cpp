@@ -64,11 +64,11 @@ OpenedSources open(const config::Config& config, bool first_rank) {
     opened.yardstick += fmt::format("{}: {:.4f} nats a token (what a model that knows two tokens reaches)\n",
                                     opened.entropy->name, opened.entropy->nats);
   }
-  opened.data.training = record_of(file);
+  opened.data.training = opened.watch.add(training_keys.tokens, file, DataWatch::Reads::always);
   opened.sources.training = std::move(training);
   if (evaluates) {
     auto validation = open_file(validation_keys, config, first_rank);
-    opened.data.validation = record_of(validation->file());
+    opened.data.validation = opened.watch.add(validation_keys.tokens, validation->file(), DataWatch::Reads::at_the_start);
     opened.sources.validation = std::move(validation);
   }
   return opened;

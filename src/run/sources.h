@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 #include "grid/world.h"
+#include "run/data_watch.h"
 #include "store/manifest.h"
 #include "train/trainer.h"
 
@@ -22,6 +23,7 @@ struct OpenedSources {
   std::optional<Entropy> entropy;  // on rank 0
   std::string yardstick;           // a line on the data and its entropy, for the start block; on rank 0
   store::DataRecord data;          // the same on all ranks
+  DataWatch watch;                 // of the files of `sources`, which it must not outlive
 };
 
 /// A key that names a token file, and the key that says how many samples are taken from it at a time.

@@ -39,7 +39,7 @@ void save(bool host, bool snapshot) {
   const Folder folder;  // rank 0's is used
   std::string path = folder.path();
   world().everyone().broadcast(path);
-  run::CheckpointWriter writer(state, {path, "", config.batch.global, 0}, trainer.replica().device(), trainer.grid(),
+  run::CheckpointWriter writer(state, {path, "", config.batch.global, 0, {}}, trainer.replica().device(), trainer.grid(),
                                trainer.layout().memory[0][spec::MemoryClass::snapshot]);
   counts = {};
   writer.save(1);
