@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "command/arguments.h"
 #include "command/commands.h"
+#include "folder/links.h"
 #include "view/run_charts.h"
 
 namespace trireme::command {
@@ -53,11 +54,14 @@ std::vector<std::string> names_of(const std::vector<std::string>& runs) {
   return names;
 }
 
+/// The folder that the user named, else one in that of the first run, which must be that run's own.
 std::string output_folder(const std::vector<std::string>& runs, const std::vector<std::string>& names, const std::string& given) {
   if (!given.empty()) return given;
+  folder::own_linked_folder(runs[0], "plots");
   if (runs.size() == 1) return runs[0] + "/plots";
   std::string name;
   for (const std::string& word : names) name += (name.empty() ? "" : "+") + fs::path(word).filename().string();
+  folder::own_linked_folder(runs[0] + "/plots", name);
   return runs[0] + "/plots/" + name;
 }
 

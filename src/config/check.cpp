@@ -243,8 +243,9 @@ class Check {
     try {
       for (const auto& [first, last] : parse_steps(config_.trace.steps))
         if (last > config_.run.steps)
-          report({"trace.steps"}, fmt::format("{}: step {} is beyond {}; give others, or none: \"\"", show("trace.steps"), last,
-                                              show("run.steps")));
+          report({"trace.steps"},
+                 fmt::format("{}: step {} is beyond {}. Choose steps up to {}, or write trace.steps = \"\" to trace none",
+                             show("trace.steps"), last, show("run.steps"), config_.run.steps));
     } catch (const base::Error& error) {
       report({"trace.steps"}, fmt::format("{}: {}", show("trace.steps"), error.what()));
     }

@@ -48,9 +48,9 @@ void model_keys(std::vector<Key>& keys) {
   key("dropout", &Model::dropout, "The probability with which dropout sets an activation to 0.",
       {.range = below_one, .fp32 = true, .smallest = 0x1p-32});
   key("initial", &Model::initial,
-      "The weights to start from: a .safetensors file, its .index.json, the folder of either, or that of a checkpoint. Empty: "
-      "random weights.",
-      {.path = true});
+      "The weights that a new run begins with: a .safetensors file, its .index.json, the folder of either, or that of a "
+      "checkpoint. Empty: random weights. A run that goes on does not read this key.",
+      {.path = true, .beginning = true});
 }
 
 void parallel_keys(std::vector<Key>& keys) {

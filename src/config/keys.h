@@ -39,6 +39,7 @@ struct Rules {
   std::vector<std::string> built = {};  // as plain_text: the values whose feature exists in this version; empty: all
   std::string feature = "";             // what the other values would need
   bool fixed = false;                   // may not change when a run is resumed
+  bool beginning = false;               // a start that goes on from a checkpoint does not read it
 };
 
 struct Key : Rules {

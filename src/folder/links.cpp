@@ -40,13 +40,12 @@ void check_linked_folder(const std::string& run, const std::string& name) {
   const std::string own = full_path(run), folder = full_path(path), owner = owner_of(path);
   const std::string cure = fmt::format("If it is this run's all the same: echo '{}' > '{}'", own, mark_of(folder));
   if (!owner.empty() && owner != own)
-    base::refuse("{}: the folder {} belongs to the run in {}, and a run removes old files there. Use another folder. {}", path,
-                 folder, owner, cure);
+    base::refuse("{}: the folder {} belongs to the run in {}, and a run replaces and removes files there. Use another folder. {}",
+                 path, folder, owner, cure);
   if (linked && owner.empty() && !fs::is_empty(path, ignored))
     base::refuse(
-        "{}: is a symbolic link to {}, which holds files that this run did not make, and a run removes old files there. Link to "
-        "an "
-        "empty folder. {}",
+        "{}: is a symbolic link to {}, which holds files that this run did not make, and a run replaces and removes files there. "
+        "Link to an empty folder. {}",
         path, folder, cure);
 }
 

@@ -1,6 +1,6 @@
-// A folder of a run that the user made a symbolic link, `checkpoints` on a scratch file system say. A run removes and replaces
-// what lies there, so the folder behind the link must be the run's own: empty when the run first comes, and marked from then on
-// by a file `owner` in it, which holds the path of the run's folder. World rank 0 only.
+// A folder of a run that the user made a symbolic link, `checkpoints` on a scratch file system say. A run, or `trireme plot`,
+// removes and replaces what lies there, so the folder behind the link must be the run's own: empty when the run first comes, and
+// marked from then on by a file `owner` in it, which holds the path of the run's folder. World rank 0 only.
 #pragma once
 
 #include <string>

@@ -46,6 +46,9 @@ Threads wanted_threads(const config::Config& config, grid::World& world, int cor
   return {cores, fmt::format("OMP_NUM_THREADS = {}, and a rank may use {} core{}", asked, cores, cores == 1 ? "" : "s")};
 }
 
+/// A cure that is none where there is one thread.
+std::string or_fewer_than(int threads) { return threads > 1 ? fmt::format(", or set run.threads below {}", threads) : ""; }
+
 /// What the OpenMP runtime gives of them.
 Threads granted_threads(const config::Config& config, const Threads& wanted, const std::string& host) {
   try {
@@ -57,10 +60,8 @@ Threads granted_threads(const config::Config& config, const Threads& wanted, con
     return {granted, fmt::format("OpenMP gives no more (OMP_THREAD_LIMIT) of {}", wanted.count)};
   } catch (const std::system_error& error) {
     base::refuse(
-        "error: {} threads cannot be started on {}: {}; raise the limits (ulimit -u, ulimit -v, pids.max of the control group), "
-        "or "
-        "set run.threads lower",
-        wanted.count, host, error.what());
+        "error: {} threads cannot be started on {}: {}; raise the limits (ulimit -u, ulimit -v, pids.max of the control group){}",
+        wanted.count, host, error.what(), or_fewer_than(wanted.count));
   }
 }
 
@@ -101,10 +102,9 @@ void check_address_space(grid::World& world, std::int64_t bytes, int threads) {
     if (needed > left.value)
       base::refuse(
           "error: under {}, rank {} on {} can map {} more; it may need {} ({} for the model, the rest for threads and "
-          "libraries). "
-          "Raise the limit ({} unlimited), or lower run.threads",
+          "libraries). Raise the limit ({} unlimited){}",
           left.by, world.rank(), world.host(), base::bytes_text(left.value), base::bytes_text(needed),
-          base::bytes_text(static_cast<double>(bytes)), left.by);
+          base::bytes_text(static_cast<double>(bytes)), left.by, or_fewer_than(threads));
   });
 }
 

@@ -68,6 +68,12 @@ std::string line(const Change& change) {
   return fmt::format("{}: {} in the checkpoint, {} now", change.key->full_name(), change.before, change.now);
 }
 
+/// Of a key that may change.
+std::string effect(const Change& change) {
+  return fmt::format("{}: {} -> {}{}", change.key->full_name(), change.before, change.now,
+                     change.key->beginning ? ", which has no effect: a run that goes on does not read this key" : "");
+}
+
 /// What has changed in the data, if the configuration still names some; refuses as check_resume() says.
 std::vector<std::string> data_changes(const CheckpointReader& checkpoint, const config::Data& names, const store::DataRecord& now,
                                       bool weights_only) {
@@ -156,7 +162,7 @@ std::vector<std::string> check_resume(const CheckpointReader& checkpoint, const 
     if (change.key->fixed)
       fixed.push_back(line(change));
     else
-      free.push_back(fmt::format("{}: {} -> {}", change.key->full_name(), change.before, change.now));
+      free.push_back(effect(change));
   }
   if (!fixed.empty())
     refuse(checkpoint.folder(), fixed,

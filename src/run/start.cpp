@@ -95,15 +95,16 @@ void check_outputs(const config::Resolved& resolved, grid::World& world) {
   });
 }
 
-void check_memory(const Start& start, grid::World& world, const Limit& available) {
+void check_memory(const Start& start, grid::World& world, const Limit& available, std::int64_t micro_batch) {
   world.agree([&] {
     const int stage = coordinates_of(start.layout.shape, world.rank()).pipeline;
     const double needed = static_cast<double>(start.layout.memory[stage].total());
     if (needed > available.value)
       base::refuse(
           "error: a rank of stage {} needs {}; {} has {} for each of its {} ranks ({}). Raise parallel.tensor or "
-          "parallel.pipeline, lower batch.micro, or use more nodes; trireme check shows memory by class and stage",
-          stage, base::bytes_text(needed), world.host(), base::bytes_text(available.value), world.node_size(), available.by);
+          "parallel.pipeline, {}or use more nodes; trireme check shows memory by class and stage",
+          stage, base::bytes_text(needed), world.host(), base::bytes_text(available.value), world.node_size(), available.by,
+          micro_batch > 1 ? "lower batch.micro, " : "");
   });
 }
 
@@ -143,7 +144,7 @@ Start check_start(grid::World& world, const config::Resolved& resolved, bool wei
   start.threads_by = threads.by;
   start.layout = layout::make_layout(config, world.size());
   const Limit available = memory_of_rank(world);
-  check_memory(start, world, available);
+  check_memory(start, world, available, config.batch.micro);
   check_address_space(world, start.layout.memory[coordinates_of(start.layout.shape, world.rank()).pipeline].total(),
                       start.threads);
   start.available_bytes = -world.everyone().largest(-available.value);

@@ -25,11 +25,14 @@ constexpr std::int64_t piece_elements = piece_bytes / 4;
 
 constexpr std::size_t needed_bytes = 16 << 20;  // for a file to be opened; where the library gets none, it crashes
 
-/// File locks fail on many parallel file systems; a checkpoint's file has one writer anyway.
+/// File locks fail on many parallel file systems; a checkpoint's file has one writer anyway. A group of the oldest form keeps the
+/// names of all its members in one block, and the library writes that again and again while it grows: with 4,096 layers for
+/// minutes.
 Handle access() {
   base::require_memory(needed_bytes);
   Handle list(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_file_locking(list, false, true);
+  H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_LATEST);
   return list;
 }
 
@@ -169,7 +172,7 @@ std::int64_t Hdf5File::write_plain(const std::string& dataset, std::int64_t type
     const Where where{path_, dataset};
     const Handle stored = type == H5T_C_S1 ? text_type(bytes.size()) : Handle(H5Tcopy(type), H5Tclose);
     const Handle set = create_dataset(file_, where, stored, shape, plain_layout());
-    checked(H5Fget_vfd_handle(file_, access(), reinterpret_cast<void**>(&descriptor)), where, "write");
+    checked(H5Fget_vfd_handle(file_, H5P_DEFAULT, reinterpret_cast<void**>(&descriptor)), where, "write");
     offset = static_cast<std::int64_t>(H5Dget_offset(set));
   }
   std::int64_t end = offset;

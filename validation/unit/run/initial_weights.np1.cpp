@@ -50,6 +50,26 @@ TEST_F(InitialWeights, AFolderOfHuggingFacesIsTakenAndWrittenAgain) {
   EXPECT_EQ(config["model_type"], "gpt2");
 }
 
+/// A run that goes on has weights of its own. What else is changed has an effect.
+TEST_F(InitialWeights, AreNotReadByARunThatGoesOnAndThatIsSaid) {
+  write_gpt2_file(hf_ + "/model.safetensors");
+  const std::string unread = ", which has no effect: a run that goes on does not read this key\n", name = "model.initial: ";
+  const auto goes_on = [&](const std::string& steps, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"run.steps=" + steps, "run.log_every=" + steps};
+    words.insert(words.end(), more.begin(), more.end());
+    const Result result = train(1, words);
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_NE(result.out.find("  changed since: run.log_every: "), std::string::npos) << result.out;
+    EXPECT_EQ(occurrences(result.out, unread), occurrences(result.out, "changed since: " + name)) << result.out;
+    return occurrences(result.out, unread);
+  };
+  ASSERT_EQ(train(1, {}).status, 0);
+  EXPECT_EQ(goes_on("2", {"model.initial=" + hf_}), 1) << "added";
+  EXPECT_EQ(goes_on("3", {"model.initial=" + hf_}), 0) << "the same";
+  EXPECT_EQ(goes_on("4", {}), 1) << "taken away";
+  EXPECT_EQ(goes_on("5", {"model.initial=" + hf_, "--weights-only"}), 1) << "with the weights of the checkpoint alone";
+}
+
 TEST_F(InitialWeights, WhatIsForAnotherModelIsRefusedOnceBeforeAnythingIsMade) {
   write_gpt2_file(hf_ + "/model.safetensors");
   fs::create_directory(folder_ / "empty");

@@ -95,6 +95,40 @@ TEST_F(Links, TracesOfAnotherRunAreRefused) {
   expect_refused({mine_ + "/traces: is a symbolic link to"}, {"trace.steps=2"});
 }
 
+TEST_F(Links, PlotsOfAnotherRunAreLeftAlone) {
+  const auto plot = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {program().string(), "plot"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words, 60);
+  };
+  ASSERT_EQ(plot({theirs_}).status, 0);
+  before_ = contents(theirs_);
+  ASSERT_TRUE(before_.contains("plots/loss.svg"));
+  ASSERT_EQ(train(mine_, 2).status, 0);
+  fs::create_symlink(theirs_ + "/plots", mine_ + "/plots");
+  const Result alone = plot({mine_}), together = plot({mine_, theirs_});
+  for (const Result& result : {alone, together}) {
+    EXPECT_EQ(result.status, 2) << result.out << result.err;
+    EXPECT_EQ(occurrences(result.err, mine_ + "/plots: is a symbolic link to"), 1) << result.err;
+  }
+  fs::remove(mine_ + "/plots");
+  fs::create_directory(mine_ + "/plots");
+  fs::create_symlink(theirs_ + "/plots", mine_ + "/plots/mine+theirs");
+  EXPECT_EQ(plot({mine_, theirs_}).status, 2);
+  EXPECT_EQ(plot({mine_}).status, 0);
+  fs::remove(mine_ + "/plots/mine+theirs");
+  const std::string own = folder_ / "own";
+  fs::create_directory(own);
+  fs::create_symlink(own, mine_ + "/plots/mine+theirs");
+  for (int k = 0; k < 2; ++k) EXPECT_EQ(plot({mine_, theirs_}).status, 0) << "into a folder of its own";
+  EXPECT_TRUE(fs::exists(own + "/loss.svg"));
+}
+
+TEST_F(Links, StartsOfAnotherRunAreRefused) {
+  fs::create_symlink(theirs_ + "/starts", mine_ + "/starts");
+  expect_refused({mine_ + "/starts: is a symbolic link to"});
+}
+
 /// A checkpoint that was moved to an archive and linked to: pruning takes the link.
 TEST_F(Links, AnOldCheckpointBehindALinkStaysWhole) {
   const std::string archive = folder_ / "archive", old = mine_ + "/checkpoints/step-00000001";

@@ -2,11 +2,13 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <numeric>
 #include <set>
 #include <thread>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <hdf5.h>
 
@@ -31,6 +33,40 @@ class StoreHdf5 : public testing::Test {
   Folder folder_;
   const std::string path_ = folder_ / "file.h5";
 };
+
+/// That this process has written in all, as the system counts.
+std::int64_t bytes_written() {
+  std::ifstream counts("/proc/self/io");
+  std::string name;
+  std::int64_t bytes = -1;
+  while (counts >> name >> bytes)
+    if (name == "wchar:") return bytes;
+  return -1;
+}
+
+/// As of a model of thousands of layers, with longer names, which stand for more of them: what is written of names once is not
+/// written again for each new one. Oracle: the size of the file.
+TEST_F(StoreHdf5, ManyTensorsAreWrittenOnce) {
+  constexpr int count = 4000;
+  const auto name = [](int k) { return fmt::format("parameters/layers.{:04}.", k) + std::string(500, 'x'); };
+  const float values[] = {1, 2, 3, 4};
+  for (const bool virtually : {false, true}) {
+    const std::int64_t before = bytes_written();
+    ASSERT_GE(before, 0);
+    Hdf5File file = Hdf5File::create(path_);
+    for (int k = 0; k < count; ++k) {
+      if (virtually)
+        file.write_virtual(name(k), {4}, {{"source.h5", "x", Box{{0}, {4}}}});
+      else
+        file.write_tensor(name(k), {4}, values);
+      file.set_attribute(name(k), "start", Integers{0});
+    }
+    file.close();
+    const auto size = static_cast<std::int64_t>(fs::file_size(path_));
+    EXPECT_LT(bytes_written() - before, 4 * size) << (virtually ? "virtual" : "plain");
+    EXPECT_EQ(Hdf5File::open(path_).names("parameters").size(), static_cast<std::size_t>(count));
+  }
+}
 
 TEST_F(StoreHdf5, ColumnsAndAttributesComeBack) {
   const Integers integers = {1, -2, INT64_MAX, INT64_MIN};
