@@ -6,7 +6,7 @@ MPIEXEC    ?= $(firstword $(shell command -v mpiexec.mpich mpiexec) mpiexec) # i
 HDF5_HOME  ?=            # empty: pkg-config hdf5-mpich, then hdf5
 BLAS_LIBS  ?= -lopenblas # what to link for cblas.h, e.g. "-L/opt/openblas/lib -lopenblas"
 CUDA_HOME  ?= /usr/local/cuda # for cuda-check, gpu and NVTX; the program itself has no device build yet
-NCCL_HOME  ?= /usr        # not used yet
+NCCL_HOME  ?= /usr        # for cuda-check, which compiles what uses NCCL; else it looks in CUDA_HOME
 CUDA_ARCHS ?= 80 90       # compute capabilities of the CUDA kernels; those named *_sm90 are for 90a in any case
 NVTX ?=                  # 1: ranges for NVIDIA's profilers; needs CUDA_HOME/include/nvtx3
 V ?=                     # 1: print the commands
@@ -59,6 +59,8 @@ tests   := $(patsubst validation/unit/%.cpp,$B/test/%,$(wildcard validation/unit
 pick    = $(strip $(if $(strip $(T)),$(foreach f,$(1),$(if $(findstring $(strip $(T)),$(f:$B/test/%=%)),$f)),$(1)))
 chosen  := $(call pick,$(tests))
 cuda_host := $(patsubst %.cpp,build/cuda/%.o,$(wildcard kernels/cuda/*.cpp))
+nccl_header := $(wildcard $(strip $(NCCL_HOME))/include/nccl.h $(strip $(CUDA_HOME))/include/nccl.h)
+nccl_host := $(if $(nccl_header),build/cuda/src/grid/nccl_communicator.o build/cuda/validation/gpu/nccl_signatures.o)
 on_gpu  := $(call pick,$(patsubst validation/unit/simt/kernels/%.np1.cpp,build/gpu/%.np1,$(wildcard $(foreach k,$(kernels),validation/unit/simt/kernels/$(basename $(notdir $k)).np1.cpp))))
 in_simt := $(filter $B/test/simt/%,$(chosen))
 others  := $(filter-out $(in_simt),$(chosen))
@@ -114,9 +116,10 @@ bench: bench-build  ## rates of matrix products, of each kernel, of a whole step
 	$(MPIEXEC) -n 1 $B/bench/step threads=1
 	for p in 2 4 8; do $(MPIEXEC) -n $$p $B/bench/bubble; done
 	$(MPIEXEC) -n 2 $B/bench/save build
-cuda-check: toolkit  ## compile each CUDA kernel by nvcc; warnings, spills and stack are faults; a table of registers; T=gemm: these sources only
+cuda-check: toolkit  ## compile each CUDA kernel by nvcc, and what uses NCCL; warnings, spills and stack are faults; a table of registers; T=gemm: these sources only
 	$(call some,$(call pick,$(kernels)),CUDA source)
-	@$(MAKE) $(jobs) --no-print-directory $(patsubst %.cu,build/cuda/%/object.o,$(call pick,$(kernels))) $(cuda_host)
+	@$(MAKE) $(jobs) --no-print-directory $(patsubst %.cu,build/cuda/%/object.o,$(call pick,$(kernels))) $(cuda_host) $(nccl_host)
+	$(if $(nccl_header),,@echo "make: no nccl.h in NCCL_HOME or CUDA_HOME: what uses NCCL was not compiled")
 	@NVCC=$(NVCC) validation/gpu/resources.sh build/cuda $(call pick,$(kernels))
 gpu: driver  ## on a machine with a GPU: the tests of the CUDA kernels and of their instructions on it; T=gemm: these only
 	@$(MAKE) --no-print-directory gpu-build
@@ -172,10 +175,10 @@ build/cuda/%/object.o: %.cu build/cuda/flags  # its folder keeps the log, PTX an
 	  { grep -v '^ptxas info' $(@D)/log >&2; exit 1; }
 build/cuda/libkernels.a: $(kernels:%.cu=build/cuda/%/object.o)
 	$(Q)rm -f $@ && ar rcs $@ $^
-$(cuda_host): build/cuda/%.o: %.cpp $B/flags build/cuda/flags
+$(cuda_host) $(nccl_host): build/cuda/%.o: %.cpp $B/flags build/cuda/flags
 	$(call say,c++,$<)
 	@mkdir -p $(@D)
-	$(Q)$(MPICXX) $(FLAGS) -Werror -DTRIREME_CUDA -isystem $(strip $(CUDA_HOME))/include -MMD -MP -c -o $@ $<
+	$(Q)$(MPICXX) $(FLAGS) -Werror -DTRIREME_CUDA $(addprefix -isystem ,$(filter-out /usr/include,$(nccl_header:%/nccl.h=%))) -isystem $(strip $(CUDA_HOME))/include -MMD -MP -c -o $@ $<
 build/gpu/%.np1: $B/validation/unit/simt/kernels/%.np1.o $(native) build/cuda/libkernels.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)

@@ -67,6 +67,8 @@ class Device {
   virtual void upload_later(View to, const void* pinned) = 0;
   /// Waits: the values are there.
   virtual void download(void* host, View from) = 0;
+  /// Does not wait: the values are at `pinned` when an event recorded after this is done.
+  virtual void download_later(void* pinned, View from) = 0;
   /// Waits until all work given so far is done.
   virtual void synchronize() = 0;
   virtual std::unique_ptr<Event> make_event() = 0;

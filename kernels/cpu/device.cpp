@@ -58,6 +58,7 @@ class CpuDevice final : public Device {
     if (to.count > 0) std::memmove(to.data, host, static_cast<std::size_t>(to.bytes()));
   }
   void upload_later(View to, const void* pinned) override { upload(to, pinned); }
+  void download_later(void* pinned, View from) override { download(pinned, from); }
   void download(void* host, View from) override {
     if (from.count > 0) std::memmove(host, from.data, static_cast<std::size_t>(from.bytes()));
   }

@@ -85,15 +85,17 @@ class Gpu final : public CudaDevice {
   }
   void upload_later(View to, const void* pinned) override { move(to.data, pinned, to.bytes(), cudaMemcpyHostToDevice); }
   void download(void* host, View from) override {
-    move(host, from.data, from.bytes(), cudaMemcpyDeviceToHost);
+    download_later(host, from);
     synchronize();
   }
+  void download_later(void* pinned, View from) override { move(pinned, from.data, from.bytes(), cudaMemcpyDeviceToHost); }
   void synchronize() override { check(cudaStreamSynchronize(stream_), "waiting for the stream"); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<GpuEvent>(stream_); }
   void order_after(const Event& event) override {
     check(cudaStreamWaitEvent(stream_, static_cast<const GpuEvent&>(event).get(), 0), "ordering after an event");
   }
   std::string name() const override { return properties().name; }
+  int index() const override { return index_; }
   Target target() const override {
     const cudaDeviceProp gpu = properties();
     return {stream_, 10 * gpu.major + gpu.minor, gpu.multiProcessorCount};

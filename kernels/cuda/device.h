@@ -12,6 +12,8 @@ namespace trireme::kernels::cuda {
 class CudaDevice : public Device {
  public:
   virtual Target target() const = 0;
+  /// Of this GPU on its host.
+  virtual int index() const = 0;
 };
 
 /// GPU `index` of this host. base::Error names what the runtime says when there is none.

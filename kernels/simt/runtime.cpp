@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <sched.h>
+
 #include "kernels/simt/engine.h"
 #include "kernels/simt/memory.h"
 
@@ -20,10 +22,11 @@ struct Mark {
 };
 struct CUevent_st {
   std::shared_ptr<Mark> mark = std::make_shared<Mark>();  // outlives the event while a stream still refers to it
+  const CUstream_st* stream = nullptr;                    // where it was recorded last
 };
 
 struct Work {
-  std::function<void()> run;
+  std::function<bool()> attempt;  // true: done. May be empty
   std::shared_ptr<Mark> awaited;  // may be null
   std::uint64_t record = 0;       // of the awaited event: which one
 };
@@ -63,31 +66,50 @@ void check(cudaEvent_t event, const char* call) {
     throw Error(std::string(call) + ": not an event, or one that was destroyed");
 }
 
-void run_next(CUstream_st& stream) {
-  const Work work = std::move(stream.queue.front());
-  stream.queue.pop_front();
-  if (work.run) work.run();
+std::function<void()>& turn_hook() {
+  static std::function<void()> instance;
+  return instance;
 }
 
-/// The stream that goes on next while `awaited` (null: all of them) is waited for; null when none can.
-CUstream_st* next_stream(const CUstream_st* awaited) {
+/// Whether it is done; else it stays the stream's next.
+bool run_next(CUstream_st& stream) {
+  Work work = std::move(stream.queue.front());
+  stream.queue.pop_front();
+  if (!work.attempt || work.attempt()) return true;
+  stream.queue.push_front(std::move(work));
+  return false;
+}
+
+/// The streams that can go on, the one that should first, while `awaited` (null: all of them) is waited for.
+std::vector<CUstream_st*> streams_in_turn(const CUstream_st* awaited) {
   std::vector<CUstream_st*> able;
   for (const auto& s : streams())
     if (s->can_run()) able.push_back(s.get());
-  if (able.empty()) return nullptr;
-  if (options().order == Order::random) return able[random_turns()() % able.size()];
-  const bool awaited_first = options().order == Order::ascending;
-  const auto chosen =
-      std::find_if(able.begin(), able.end(), [&](const CUstream_st* s) { return (s == awaited) == awaited_first; });
-  return chosen != able.end() ? *chosen : able.front();
+  if (options().order == Order::random)
+    std::shuffle(able.begin(), able.end(), random_turns());
+  else
+    std::stable_partition(able.begin(), able.end(),
+                          [&](const CUstream_st* s) { return (s == awaited) == (options().order == Order::ascending); });
+  return able;
+}
+
+enum class Turn { work_done, others_awaited, nothing_left };
+
+/// One piece of work of one stream. Work that waits for other ranks lets another stream go on.
+Turn take_turn(const CUstream_st* awaited) {
+  if (turn_hook()) turn_hook()();
+  const std::vector<CUstream_st*> able = streams_in_turn(awaited);
+  for (CUstream_st* s : able)
+    if (run_next(*s)) return Turn::work_done;
+  return able.empty() ? Turn::nothing_left : Turn::others_awaited;
 }
 
 template <class Done>
 void run_until(const CUstream_st* awaited, const Done& done) {
   while (!done()) {
-    CUstream_st* next = next_stream(awaited);
-    if (next == nullptr) throw Error("streams wait for events that nothing will reach");
-    run_next(*next);
+    const Turn turn = take_turn(awaited);
+    if (turn == Turn::nothing_left) throw Error("streams wait for events that nothing will reach");
+    if (turn == Turn::others_awaited) sched_yield();
   }
 }
 
@@ -115,10 +137,18 @@ void check_device_memory(const void* memory, std::size_t bytes, const char* call
 void give(cudaStream_t stream, std::function<void()> work) {
   if (stream == nullptr) return work();
   check(stream, "launch");
-  stream->queue.push_back({std::move(work), nullptr, 0});
-  if (options().order != Order::random || random_turns()() % 4 != 0) return;
-  if (CUstream_st* next = next_stream(nullptr)) run_next(*next);
+  give_attempts(stream, [work = std::move(work)] {
+    work();
+    return true;
+  });
 }
+
+void give_attempts(cudaStream_t stream, std::function<bool()> attempt) {
+  stream->queue.push_back({std::move(attempt), nullptr, 0});
+  if (options().order == Order::random && random_turns()() % 4 == 0) take_turn(nullptr);
+}
+
+void before_turns(std::function<void()> hook) { turn_hook() = std::move(hook); }
 
 void forget_work() noexcept {
   for (const auto& s : streams()) s->queue.clear();
@@ -249,9 +279,11 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   check(event, "cudaEventRecord");
   const auto mark = event->mark;
   const std::uint64_t record = ++mark->recorded;
+  event->stream = stream;
   const auto reach = [mark, record] {
     mark->reached = std::max(mark->reached, record);
     mark->at = std::chrono::steady_clock::now();
+    return true;
   };
   if (stream == nullptr)
     reach();
@@ -262,7 +294,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   check(event, "cudaEventQuery");
-  return event->mark->reached == event->mark->recorded ? cudaSuccess : cudaErrorNotReady;
+  if (event->mark->reached == event->mark->recorded) return cudaSuccess;
+  take_turn(event->stream);
+  return cudaErrorNotReady;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 struct CUstream_st;
 struct CUevent_st;
@@ -55,13 +56,18 @@ cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
-/// Does not make anything run: an event that was recorded becomes ready when its stream gets there.
+/// An event that was recorded becomes ready when its stream gets there. While it is not, the device goes on by one piece of work
+/// after every question, so that a host may poll.
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 /// On the clock of the host that runs the streams.
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to);
 
 namespace trireme::simt {
+/// Work that waits for other processes: called, once the stream gets there, until it returns true. Meanwhile other streams go on.
+void give_attempts(cudaStream_t stream, std::function<bool()> attempt);
+/// Called whenever streams are about to go on. May throw Error.
+void before_turns(std::function<void()> hook);
 /// Drops what streams have not done, after an Error that a test wanted to see.
 void forget_work() noexcept;
 }  // namespace trireme::simt

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
-#include <stdexcept>
 
 #include "grid/mpi_check.h"
 #include "grid/pieces.h"
@@ -28,6 +27,7 @@ int size_of(MPI_Comm comm) {
 }
 
 std::vector<int> world_ranks_of(MPI_Comm comm, int size) {
+  if (comm == MPI_COMM_NULL) return {};
   MPI_Group all, group;
   TRIREME_MPI(MPI_Comm_group(MPI_COMM_WORLD, &all));
   TRIREME_MPI(MPI_Comm_group(comm, &group));
@@ -43,16 +43,11 @@ std::byte* at(View view, std::int64_t element) {
   return static_cast<std::byte*>(view.data) + element * kernels::bytes_of(view.type);
 }
 
-void require(bool condition, const char* what) {
-  if (!condition) throw std::logic_error(what);
-}
-
 }  // namespace
 
 MpiCommunicator::MpiCommunicator(MPI_Comm comm, Progress& progress, Activity& activity)
-    : Communicator(rank_in(comm), size_of(comm)), comm_(comm), progress_(progress), activity_(activity) {
+    : Communicator({rank_in(comm), size_of(comm), world_ranks_of(comm, size_of(comm))}, progress, activity), comm_(comm) {
   if (comm_ == MPI_COMM_NULL) return;
-  world_ranks_ = world_ranks_of(comm_, size());
   int* limit = nullptr;
   int found = 0;
   TRIREME_MPI(MPI_Comm_get_attr(comm_, MPI_TAG_UB, &limit, &found));
@@ -60,75 +55,30 @@ MpiCommunicator::MpiCommunicator(MPI_Comm comm, Progress& progress, Activity& ac
   queue_.reserve(usual_calls);
   requests_.reserve(usual_calls);
   statuses_.reserve(usual_calls);
-  progress_.add(*this);
+  progress.add(*this);
 }
 
 MpiCommunicator::~MpiCommunicator() {
-  progress_.remove(*this);  // does nothing for a group of one, which never registered
+  progress().remove(*this);  // does nothing for a group of one, which never registered
   if (comm_ != MPI_COMM_NULL) TRIREME_MPI(MPI_Comm_free(&comm_));
+}
+
+std::unique_ptr<MpiCommunicator> MpiCommunicator::duplicate(Activity& activity) {
+  MPI_Comm another = MPI_COMM_NULL;
+  if (comm_ != MPI_COMM_NULL) TRIREME_MPI(MPI_Comm_dup(comm_, &another));
+  return std::make_unique<MpiCommunicator>(another, progress(), activity);
 }
 
 // ---- calls
 
-Ticket MpiCommunicator::all_reduce(View data, Reduce op, Traffic kind) {
-  return enqueue({.kind = Kind::all_reduce, .in = data, .out = data, .op = op, .traffic = kind});
-}
-
-Ticket MpiCommunicator::reduce_scatter(View in, View out, Traffic kind) {
-  require(in.count == size() * out.count && in.type == out.type, "reduce_scatter: in.count is not size * out.count");
-  if (size() == 1 && in.data != out.data && in.count > 0) std::memcpy(out.data, in.data, static_cast<std::size_t>(in.bytes()));
-  return enqueue({.kind = Kind::reduce_scatter, .in = in, .out = out, .traffic = kind});
-}
-
-Ticket MpiCommunicator::all_gather(View in, View out, Traffic kind) {
-  require(out.count == size() * in.count && in.type == out.type, "all_gather: out.count is not size * in.count");
-  if (size() == 1 && in.data != out.data && in.count > 0) std::memcpy(out.data, in.data, static_cast<std::size_t>(in.bytes()));
-  return enqueue({.kind = Kind::all_gather, .in = in, .out = out, .traffic = kind});
-}
-
-Ticket MpiCommunicator::broadcast(View data, int root, Traffic kind) {
-  require(root >= 0 && root < size(), "broadcast: root outside the group");
-  return enqueue({.kind = Kind::broadcast, .in = data, .out = data, .peer = root, .traffic = kind});
-}
-
-void MpiCommunicator::begin_group() {
-  require(!grouping_, "begin_group inside a group");
-  grouping_ = true;
-}
-
-void MpiCommunicator::send(View data, int peer, Traffic kind) {
-  enqueue_transfer({.kind = Kind::send, .in = data, .out = {}, .peer = peer, .traffic = kind});
-}
-
-void MpiCommunicator::receive(View data, int peer, Traffic kind) {
-  enqueue_transfer({.kind = Kind::receive, .in = {}, .out = data, .peer = peer, .traffic = kind});
-}
-
-Ticket MpiCommunicator::end_group() {
-  require(grouping_, "end_group outside a group");
-  grouping_ = false;
-  if (head_ < queue_.size() && queue_.back().ticket > issued_) ++issued_;
+void MpiCommunicator::start(std::span<const Call> calls, std::uint64_t number) {
+  const bool collective = !calls.front().is_transfer();
+  for (const Call& call : calls) push({call, number, collective ? collectives_ : 0});
+  if (collective) ++collectives_;
   poll();
-  return {issued_};
 }
 
-Ticket MpiCommunicator::enqueue(Operation operation) {
-  require(!grouping_, "collective inside a group");
-  if (size() == 1) return {};
-  operation.collective = collectives_++;
-  push(operation);
-  ++issued_;
-  poll();
-  return {issued_};
-}
-
-void MpiCommunicator::enqueue_transfer(Operation operation) {
-  require(grouping_, "transfer outside a group");
-  require(operation.peer >= 0 && operation.peer < size() && operation.peer != rank(), "transfer with no other member");
-  push(operation);
-}
-
-void MpiCommunicator::push(Operation operation) {
+void MpiCommunicator::push(const Operation& operation) {
   if (head_ == queue_.size()) {
     queue_.clear();
     head_ = 0;
@@ -137,33 +87,29 @@ void MpiCommunicator::push(Operation operation) {
     queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(head_));
     head_ = 0;
   }
-  operation.ticket = issued_ + 1;
-  ++activity_.traffic()[operation.traffic].calls;
   queue_.push_back(operation);
 }
 
-void MpiCommunicator::wait(Ticket ticket) {
-  require(ticket.value <= issued_, "wait for a ticket never given");
-  if (done(ticket)) return;
-  const auto call = std::find_if(queue_.begin() + static_cast<std::ptrdiff_t>(head_), queue_.end(),
-                                 [&](const Operation& o) { return o.ticket == ticket.value; });
-  const bool transfer = call->kind == Kind::send || call->kind == Kind::receive;
-  const Subject peer{.peer = transfer ? world_ranks_[static_cast<std::size_t>(call->peer)] : -1};
-  activity_.begin(kind_of(call->traffic), peer, std::max(call->in.bytes(), call->out.bytes()));
-  progress_.wait_until([&] { return completed_ >= ticket.value; });
-  activity_.end();
+void MpiCommunicator::copy(View to, View from) { std::memcpy(to.data, from.data, static_cast<std::size_t>(from.bytes())); }
+
+bool MpiCommunicator::finished(std::uint64_t number) {
+  if (completed_ < number) poll();
+  return completed_ >= number;
 }
 
-bool MpiCommunicator::done(Ticket ticket) {
-  if (completed_ < ticket.value) poll();
-  return completed_ >= ticket.value;
+void MpiCommunicator::order_device_after(std::uint64_t number) {
+  wait_counted(number, [&] { return completed_ >= number; });
+}
+
+const Call& MpiCommunicator::call_of(std::uint64_t number) const {
+  return *std::find_if(queue_.begin() + static_cast<std::ptrdiff_t>(head_), queue_.end(),
+                       [&](const Operation& o) { return o.number == number; });
 }
 
 // ---- progress
 
 void MpiCommunicator::poll() {
-  // A group that is still open has a ticket above issued_ and is left alone.
-  while (head_ < queue_.size() && queue_[head_].ticket <= issued_) {
+  while (head_ < queue_.size()) {
     if (in_flight_) {
       if (!all_arrived()) return;
       finish_step();
@@ -221,8 +167,8 @@ void MpiCommunicator::finish_step() {
 }
 
 void MpiCommunicator::retire() {
-  completed_ = queue_[head_].ticket;
-  while (head_ < queue_.size() && queue_[head_].ticket == completed_) ++head_;
+  completed_ = queue_[head_].number;
+  while (head_ < queue_.size() && queue_[head_].number == completed_) ++head_;
   step_ = 0;
 }
 
@@ -247,7 +193,7 @@ bool MpiCommunicator::start_exchange(const Operation& head) {
   for (int i = 1; i < size(); ++i) {
     const int to = (rank() + i) % size();
     const Piece piece = round_of(piece_of(head.in.count, size(), to), step_, elements);
-    post_send(at(head.in, piece.first), piece.count * size_bytes, to, tag_of(head, 0), head.traffic);
+    post_send(at(head.in, piece.first), piece.count * size_bytes, to, tag_of(head, 0));
   }
   return true;
 }
@@ -279,28 +225,26 @@ void MpiCommunicator::start_gather(const Operation& head, const std::byte* mine)
     const Piece piece = piece_of(head.out.count, size(), from);
     post_receive(at(head.out, piece.first), piece.count * size_bytes, from, tag_of(head, 1));
   }
-  for (int i = 1; i < size(); ++i) post_send(mine, own.count * size_bytes, (rank() + i) % size(), tag_of(head, 1), head.traffic);
+  for (int i = 1; i < size(); ++i) post_send(mine, own.count * size_bytes, (rank() + i) % size(), tag_of(head, 1));
 }
 
 void MpiCommunicator::start_broadcast(const Operation& head) {
   if (rank() != head.peer) return post_receive(at(head.out, 0), head.out.bytes(), head.peer, tag_of(head, 0));
-  for (int i = 1; i < size(); ++i)
-    post_send(at(head.in, 0), head.in.bytes(), (rank() + i) % size(), tag_of(head, 0), head.traffic);
+  for (int i = 1; i < size(); ++i) post_send(at(head.in, 0), head.in.bytes(), (rank() + i) % size(), tag_of(head, 0));
 }
 
 void MpiCommunicator::start_group() {
-  const std::uint64_t ticket = queue_[head_].ticket;
-  for (std::size_t i = head_; i < queue_.size() && queue_[i].ticket == ticket; ++i) {
+  const std::uint64_t number = queue_[head_].number;
+  for (std::size_t i = head_; i < queue_.size() && queue_[i].number == number; ++i) {
     const Operation& transfer = queue_[i];
     if (transfer.kind == Kind::send)
-      post_send(at(transfer.in, 0), transfer.in.bytes(), transfer.peer, 0, transfer.traffic);
+      post_send(at(transfer.in, 0), transfer.in.bytes(), transfer.peer, 0);
     else
       post_receive(at(transfer.out, 0), transfer.out.bytes(), transfer.peer, 0);
   }
 }
 
-void MpiCommunicator::post_send(const std::byte* data, std::int64_t bytes, int peer, int tag, Traffic kind) {
-  activity_.traffic()[kind].bytes += bytes;
+void MpiCommunicator::post_send(const std::byte* data, std::int64_t bytes, int peer, int tag) {
   for (std::int64_t first = 0; first < bytes; first += transfer_limit) {
     const int part = static_cast<int>(std::min(transfer_limit, bytes - first));
     TRIREME_MPI(MPI_Isend(data + first, part, MPI_BYTE, peer, tag, comm_, &requests_.emplace_back()));

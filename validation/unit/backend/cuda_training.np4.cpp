@@ -26,6 +26,7 @@ class SimulatedDevice final : public kernels::Device {
   void upload(kernels::View to, const void* host) override { host_->upload(to, host); }
   void download(void* host, kernels::View from) override { host_->download(host, from); }
   void upload_later(kernels::View to, const void* pinned) override { host_->upload(to, pinned); }
+  void download_later(void* pinned, kernels::View from) override { host_->download(pinned, from); }
   void synchronize() override {}
   std::unique_ptr<kernels::Event> make_event() override { return host_->make_event(); }
   void order_after(const kernels::Event&) override {}

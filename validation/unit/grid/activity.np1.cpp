@@ -80,6 +80,7 @@ class LateDevice final : public kernels::Device {
   void upload(kernels::View, const void*) override {}
   void upload_later(kernels::View, const void*) override {}
   void download(void*, kernels::View) override {}
+  void download_later(void*, kernels::View) override {}
   void synchronize() override {}
   std::unique_ptr<kernels::Event> make_event() override { return std::make_unique<Moment>(now); }
   void order_after(const kernels::Event&) override {}

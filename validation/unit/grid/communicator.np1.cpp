@@ -1,3 +1,3 @@
-#include "validation/unit/grid/communicator_suite.h"
+#include "validation/unit/grid/communicator_mpi.h"
 
 TRIREME_TEST_MAIN(1)

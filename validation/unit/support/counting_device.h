@@ -32,6 +32,7 @@ class CountingDevice final : public kernels::Device {
     ++counts_.reads;
     cpu_->download(host, from);
   }
+  void download_later(void* pinned, kernels::View from) override { cpu_->download_later(pinned, from); }
   void synchronize() override { ++counts_.waits; }
   std::unique_ptr<kernels::Event> make_event() override {
     ++counts_.waits;

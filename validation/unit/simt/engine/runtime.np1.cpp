@@ -128,10 +128,11 @@ TEST(SimtRuntimeOrder, NothingHappensBeforeTheWait) {
   cudaMemcpyAsync(a.data(), &host, sizeof host, cudaMemcpyHostToDevice, stream);
   cudaEventRecord(event, stream);
   EXPECT_EQ(a[0], -1) << "0xFF";
-  EXPECT_EQ(cudaEventQuery(event), cudaErrorNotReady);
   host = 6;  // changed under the copy
-  cudaEventSynchronize(event);
-  EXPECT_EQ(a[0], 6);
+  EXPECT_EQ(cudaEventQuery(event), cudaErrorNotReady);
+  EXPECT_EQ(a[0], 6) << "the device goes on while the host asks";
+  EXPECT_EQ(cudaEventQuery(event), cudaErrorNotReady);
+  EXPECT_EQ(cudaEventQuery(event), cudaSuccess);
   cudaStreamDestroy(stream);
   cudaEventDestroy(event);
 }

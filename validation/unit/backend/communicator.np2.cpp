@@ -1,0 +1,3 @@
+#include "validation/unit/backend/communicator_late.h"
+
+TRIREME_TEST_MAIN(2)
