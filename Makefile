@@ -50,6 +50,9 @@ bugs    := validation/unit/simt/mutations# tables of bugs; copies of the kernels
 tables  := $(shell find $(bugs) -name '*.bugs')
 copies  := $(patsubst %,$B/planted/%,$(wildcard kernels/cuda/*/*.cu kernels/cuda/*/*.cuh validation/rehearsal/*.cu))
 planted := $(patsubst %.cu,%.simt.o,$(filter %.cu,$(copies)))
+wire_bugs := validation/unit/backend/mutations# the same of the communicators for device memory
+wire_tables := $(shell find $(wire_bugs) -name '*.bugs')
+wire_planted := $(wire_tables:$(wire_bugs)/%.cpp.bugs=$B/planted/%.o)
 native  := $B/validation/gpu/native.o $B/kernels/simt/options.o $B/kernels/device.o
 formats := $(filter-out %/harness.cpp,$(wildcard validation/fuzz/*.cpp))
 not_read := src/store/checkpoint_% src/store/master% src/store/shard% src/store/frame% src/view/forecast% src/view/checkpoint% src/view/layout%
@@ -214,10 +217,20 @@ $B/planted/mutations.o: $B/planted/mutations.cpp $B/flags
 $B/planted/mutations.cpp: $(tables) $(bugs)/read.awk $(bugs)/list.awk
 	@mkdir -p $(@D)
 	$(Q)awk -f $(bugs)/read.awk -f $(bugs)/list.awk $(tables) > $@.new && mv $@.new $@
+$(wire_planted:%.o=%.cpp): $B/planted/%: % $(wire_bugs)/%.bugs $(bugs)/read.awk $(bugs)/plant.awk
+	@mkdir -p $(@D)
+	$(Q)awk -v source=$< -v table=$(filter %.bugs,$^) -f $(bugs)/read.awk -f $(bugs)/plant.awk > $@.new && mv $@.new $@
+$(wire_planted) $B/planted/communicators.o: %.o: %.cpp $B/flags
+	$(call say,c++,$<)
+	$(Q)$(MPICXX) $(FLAGS) -MMD -MP -c -o $@ $<
+$B/planted/communicators.cpp: $(wire_tables) $(bugs)/read.awk $(bugs)/list.awk
+	@mkdir -p $(@D)
+	$(Q)awk -f $(bugs)/read.awk -f $(bugs)/list.awk $(wire_tables) > $@.new && mv $@.new $@
+$B/test/backend/communicator_mutations.np3: $B/planted/communicators.o $(wire_planted)
 $B/test/backend/%: $B/validation/unit/backend/%.o $B/libtrireme.a $B/libsimt.a
 	$(call say,link,$@)
 	@mkdir -p $(@D)
-	$(Q)$(MPICXX) $(FLAGS) -o $@ $^ -lgtest $(LIBS)
+	$(Q)$(MPICXX) $(FLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lgtest $(LIBS)
 $B/libformats.a: $(formats:%.cpp=$B/%.o)
 	$(Q)rm -f $@ && ar rcs $@ $^
 $B/test/fuzz/%.np1: $B/validation/unit/fuzz/%.np1.o $B/libformats.a $B/libtrireme.a

@@ -17,6 +17,8 @@ bool cross_entropy();
 bool optimizer();
 bool embedding();
 bool pipeline();
+bool staged_communicator();
+bool nccl_communicator();
 }  // namespace checks
 
 struct Mutation {
