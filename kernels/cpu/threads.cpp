@@ -80,7 +80,7 @@ bool speaks(char** environment) {
 
 void look_for_memory_of_blas(int, char**, char** environment) {
   constexpr std::size_t buffer = std::size_t{128} << 20, rest = std::size_t{64} << 20;
-  const std::size_t wanted = threads_of_library(environment) * buffer + rest;
+  const std::size_t threads = threads_of_library(environment), wanted = threads * buffer + rest;
   void* const probe = mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (probe != MAP_FAILED) {
     munmap(probe, wanted);
@@ -88,9 +88,11 @@ void look_for_memory_of_blas(int, char**, char** environment) {
   }
   constexpr std::string_view message =
       "error: the limit on the memory of a process (ulimit -v, ulimit -d) is too small. The BLAS library maps 128 MiB for each\n"
-      "thread when it is loaded. Raise the limit (ulimit -v unlimited), or set OMP_NUM_THREADS to fewer threads.\n";
-  if (speaks(environment)) [[maybe_unused]]
-    const auto written = write(2, message.data(), message.size());
+      "thread when it is loaded. Raise the limit (ulimit -v unlimited)";
+  const std::string_view end = threads > 1 ? ", or set OMP_NUM_THREADS to fewer threads.\n" : ".\n";
+  for (const std::string_view part : {message, end})
+    if (speaks(environment)) [[maybe_unused]]
+      const auto written = write(2, part.data(), part.size());
   _exit(2);
 }
 

@@ -11,10 +11,11 @@ namespace {
 /// Elements from a row of the flat buffers to the next.
 constexpr std::int64_t stride(std::int64_t elements) { return base::aligned_count(type_of(State::weight), elements); }
 
-bool holds(const Chunk& chunk, const Parameter& parameter, int layers) {
-  if (parameter.layer < 0) return chunk.embedding;
-  if (parameter.layer == layers) return chunk.head;
-  return parameter.layer >= chunk.first_layer && parameter.layer < chunk.first_layer + chunk.layers;
+/// Row of the model's table where the parameters of `layer` begin: they stand in the order of their layers.
+int first_of(const ParameterTable& parameters, int layer) {
+  const auto found =
+      std::partition_point(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.layer < layer; });
+  return static_cast<int>(found - parameters.begin());
 }
 
 /// Appends the rows with decay, or those without, to the flat buffer.
@@ -42,16 +43,19 @@ void for_each_stored(const LocalTable& table, int data, const Work& work) {
 }  // namespace
 
 const LocalParameter* LocalTable::find(const std::string& name, bool tied_copy) const {
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const LocalParameter& row) {
-    return row.tied_copy == tied_copy && parameter(row).name == name;
-  });
-  return found == rows.end() ? nullptr : &*found;
+  const std::optional<int> index = parameters.find(name);
+  if (!index || rows.empty()) return nullptr;
+  const bool copies = rows.back().tied_copy;  // there is one at most, and it stands last
+  const auto end = rows.end() - copies;
+  const auto found =
+      tied_copy ? end : std::partition_point(rows.begin(), end, [&](const LocalParameter& row) { return row.index < *index; });
+  return found != (tied_copy ? rows.end() : end) && found->index == *index ? &*found : nullptr;
 }
 
 LocalTable make_local_table(const config::Model& model, const StageMap& map, int stage, int tensor, int rank) {
-  LocalTable table{model_parameters(model), {}};
+  LocalTable table{map.parameters, {}};
   const auto add = [&](int index, int chunk, bool tied_copy) {
-    const Parameter& parameter = table.parameters[index];
+    const Parameter& parameter = table.parameters[static_cast<std::size_t>(index)];
     Slice slice = slice_of(parameter, tensor, rank);
     const std::int64_t elements = slice.elements() + slice.padding;
     const bool counted = !tied_copy && (parameter.split_axis || rank == 0);
@@ -60,8 +64,13 @@ LocalTable make_local_table(const config::Model& model, const StageMap& map, int
   const auto& chunks = map.of_stage[stage];
   for (int c = 0; c < static_cast<int>(chunks.size()); ++c) {
     const Chunk& chunk = chunks[c];
-    for (int k = 0; k < static_cast<int>(table.parameters.size()); ++k)
-      if (holds(chunk, table.parameters[k], static_cast<int>(model.layers))) add(k, c, false);
+    const int layers = static_cast<int>(model.layers);
+    const auto add_layers = [&](int from, int to) {
+      for (int k = first_of(table.parameters, from); k < first_of(table.parameters, to); ++k) add(k, c, false);
+    };
+    if (chunk.embedding) add_layers(-1, 0);
+    add_layers(chunk.first_layer, chunk.first_layer + chunk.layers);
+    if (chunk.head) add_layers(layers, layers + 1);
     if (chunk.head && map.stages > 1) add(0, c, true);
   }
   place(table, true);

@@ -22,12 +22,12 @@ struct LocalParameter {
 };
 
 struct LocalTable {
-  std::vector<Parameter> parameters;  // all of the model, in table order
-  std::vector<LocalParameter> rows;   // chunk by chunk, in the order of the forward pass
-  std::int64_t decayed = 0;           // elements at the front of the flat buffer: rows with weight decay, those without follow
-  std::int64_t elements = 0;          // of the flat buffer
+  ParameterTable parameters;         // all of the model, in table order
+  std::vector<LocalParameter> rows;  // chunk by chunk, in the order of the forward pass: their indices rise, but for a tied copy
+  std::int64_t decayed = 0;          // elements at the front of the flat buffer: rows with weight decay, those without follow
+  std::int64_t elements = 0;         // of the flat buffer
 
-  const Parameter& parameter(const LocalParameter& row) const { return parameters[row.index]; }
+  const Parameter& parameter(const LocalParameter& row) const { return parameters[static_cast<std::size_t>(row.index)]; }
   /// The row of that name held here, or nullptr. The tied copy is found by `tied_copy`.
   const LocalParameter* find(const std::string& name, bool tied_copy = false) const;
 };

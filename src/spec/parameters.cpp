@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -53,6 +54,18 @@ std::vector<Parameter> model_parameters(const config::Model& model) {
   table.push_back({"final_norm.weight", {model.hidden}, {}, last, false, {1, 0}});
   table.push_back({"final_norm.bias", {model.hidden}, {}, last, false, {0, 0}});
   return table;
+}
+
+ParameterTable::ParameterTable(std::vector<Parameter> parameters) {
+  auto shared = std::make_shared<Shared>(Shared{std::move(parameters), {}});
+  for (std::size_t k = 0; k < shared->parameters.size(); ++k)
+    shared->rows.emplace(shared->parameters[k].name, static_cast<int>(k));
+  shared_ = std::move(shared);
+}
+
+std::optional<int> ParameterTable::find(std::string_view name) const {
+  const auto found = shared_->rows.find(name);
+  return found == shared_->rows.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::int64_t parameter_count(const config::Model& model) {

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "config/config.h"
@@ -31,6 +34,29 @@ inline constexpr const char* position_embedding = "embedding.positions.weight";
 
 /// Every parameter of the model once, in table order: token and position embedding, layers, final norm.
 std::vector<Parameter> model_parameters(const config::Model& model);
+
+/// The same, made once for all stages and ranks of a model: copies share it.
+class ParameterTable {
+ public:
+  ParameterTable() : ParameterTable(std::vector<Parameter>{}) {}
+  explicit ParameterTable(std::vector<Parameter> parameters);
+
+  std::size_t size() const { return shared_->parameters.size(); }
+  const Parameter& operator[](std::size_t index) const { return shared_->parameters[index]; }
+  auto begin() const { return shared_->parameters.begin(); }
+  auto end() const { return shared_->parameters.end(); }
+  operator const std::vector<Parameter>&() const { return shared_->parameters; }
+  /// The row of that name; nothing where there is none.
+  std::optional<int> find(std::string_view name) const;
+
+ private:
+  struct Shared {
+    std::vector<Parameter> parameters;
+    std::unordered_map<std::string_view, int> rows;  // by name
+  };
+  std::shared_ptr<const Shared> shared_;
+};
+
 /// Number of elements of all parameters (padding not counted).
 std::int64_t parameter_count(const config::Model& model);
 

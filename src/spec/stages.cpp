@@ -55,7 +55,7 @@ StageMap make_stage_map(const config::Model& model, const config::Parallel& para
   const auto layers = parallel.stages.empty() ? balanced_cut(model, count) : parallel.stages;
   if (std::accumulate(layers.begin(), layers.end(), std::int64_t{0}) != model.layers || static_cast<int>(layers.size()) != count)
     throw std::logic_error("stage map: the chunks' layers do not add up to the model's");
-  StageMap map{p, v, std::vector<std::vector<Chunk>>(static_cast<std::size_t>(p))};
+  StageMap map{p, v, std::vector<std::vector<Chunk>>(static_cast<std::size_t>(p)), ParameterTable(model_parameters(model))};
   int first = 0;
   for (int c = 0; c < count; ++c) {
     map.of_stage[c % p].push_back(chunk_at(c, count, first, static_cast<int>(layers[c])));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/config.h"
+#include "spec/parameters.h"
 
 namespace trireme::spec {
 
@@ -18,6 +19,7 @@ struct Chunk {
 struct StageMap {
   int stages = 1, chunks = 1;                // p, v
   std::vector<std::vector<Chunk>> of_stage;  // [p][v]; model chunk c p + r is chunk c of stage r
+  ParameterTable parameters;                 // of the model
 };
 
 /// parallel.stages when given, else the cut whose costliest model chunk is cheapest, embedding and output layer counted (costs

@@ -40,10 +40,25 @@ TEST_P(AddressSpace, IsEnoughOrRefused) {
   }
   EXPECT_EQ(result.status, 2) << result.out << result.err;
   EXPECT_EQ(occurrences(result.err, "ulimit -v unlimited"), 1) << result.err;
+  EXPECT_EQ(occurrences(result.err, "run.threads"), 0) << "one thread is the least: " << result.err;
   EXPECT_FALSE(fs::exists(folder / "run"));
 }
 
 INSTANTIATE_TEST_SUITE_P(KiB, AddressSpace, testing::Values(too_few, 300000, 450000, 600000, 700000, 1500000, plenty));
+
+TEST(SiteLimits, FewerThreadsAreACureWhereThereAreSeveral) {
+  TRIREME_LIMITS_ADDRESSES;
+  const Folder folder;
+  const Result one = train_after("export OMP_NUM_THREADS=1; ulimit -v 150000", folder, "run.threads=1");
+  EXPECT_EQ(one.status, 2) << one.err;
+  EXPECT_EQ(occurrences(one.err, "(ulimit -v unlimited).\n"), 1) << one.err;
+  if (sysconf(_SC_NPROCESSORS_ONLN) < 2) GTEST_SKIP() << "one core: there are no two threads";
+  const Result load = train_after("export OMP_NUM_THREADS=2; ulimit -v 150000", folder, "run.threads=1");
+  EXPECT_EQ(occurrences(load.err, "(ulimit -v unlimited), or set OMP_NUM_THREADS to fewer threads.\n"), 1) << load.err;
+  const Result two = train_after("ulimit -v 700000", folder, "run.threads=2");
+  EXPECT_EQ(two.status, 2) << two.err;
+  EXPECT_EQ(occurrences(two.err, "(ulimit -v unlimited), or set run.threads below 2"), 1) << two.err;
+}
 
 TEST(SiteLimits, DataOfAProcess) {
   TRIREME_LIMITS_ADDRESSES;

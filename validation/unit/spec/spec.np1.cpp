@@ -163,6 +163,29 @@ TEST(LocalTables, CountEachParameterOnceOverTheModelGroup) {
     }
 }
 
+/// With thousands of layers and hundreds of stages it must be one, and names must not be looked for row by row. Oracle: all rows.
+TEST(LocalTables, ShareTheModelsTableAndFindItsNames) {
+  const config::Model m = model(8, 12, 6, 5, 300);
+  for (const int p : {1, 2, 4})
+    for (const int chunks : {1, 2}) {
+      config::Parallel parallel = stages(p);
+      parallel.chunks = chunks;
+      const StageMap map = make_stage_map(m, parallel);
+      for (int stage = 0; stage < p; ++stage) {
+        const LocalTable table = make_local_table(m, map, stage, 2, 1);
+        EXPECT_EQ(&table.parameters[0], &map.parameters[0]);
+        for (const Parameter& parameter : model_parameters(m))
+          for (const bool tied : {false, true}) {
+            const auto right = std::find_if(table.rows.begin(), table.rows.end(), [&](const LocalParameter& row) {
+              return row.tied_copy == tied && table.parameter(row).name == parameter.name;
+            });
+            EXPECT_EQ(table.find(parameter.name, tied), right == table.rows.end() ? nullptr : &*right) << parameter.name;
+          }
+        EXPECT_EQ(table.find("layers.8.norm1.bias"), nullptr);
+      }
+    }
+}
+
 TEST(LocalTables, RowsDoNotOverlapAndTheTiedCopyIsOnTheLastStage) {
   const config::Model m = model(4, 12, 6, 5, 300);
   const StageMap map = make_stage_map(m, stages(2));
