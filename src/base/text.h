@@ -20,14 +20,6 @@ std::string alternatives(const std::vector<std::string>& words);
 
 std::string_view trimmed(std::string_view text);
 
-/// How deep brackets may be nested in what is read. The libraries that read them call themselves once a level, and would use up
-/// the stack.
-inline constexpr int deepest_nesting = 100;
-
-/// Whether the brackets [ and { of `text` are nested more than `levels` deep. What stands in double quotes does not count; a
-/// backslash there hides what follows it, as in JSON.
-bool nests_deeper(std::string_view text, int levels);
-
 /// For messages: the beginning of a text of any length, with " ..." where more follows.
 std::string clipped(std::string_view text, std::size_t bytes = 200);
 

@@ -32,14 +32,17 @@ view::Metrics read_metrics(const std::string& run) {
   return std::move(read.metrics);
 }
 
-/// Nothing where the run did not know it.
+/// Nothing where the run did not know it, or its file is damaged.
 std::optional<view::Level> read_entropy(const std::string& run) {
   const std::string path = run + "/entropy.json";
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored)) return {};
-  const auto entropy = view::parse_entropy(base::read_file(path));
-  if (!entropy) fmt::print("note: {}: damaged; the loss is drawn without the entropy of its text\n", path);
-  return entropy;
+  try {
+    return view::parse_entropy(base::read_file(path), path);
+  } catch (const base::Error& error) {
+    fmt::print("note: {}\nThe loss is drawn without the entropy of its text.\n", error.what());
+    return {};
+  }
 }
 
 /// The folders' names, or the paths as given where names are equal.

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_text.h"
 #include "base/text.h"
 #include "store/gpt2_folder.h"
 
@@ -57,15 +58,6 @@ const std::vector<Size>& sizes() {
 
 std::string shown(const json& value) { return base::clipped(value.dump()); }
 
-json parsed(const std::string& path) {
-  const std::string text = base::read_file(path);
-  if (base::nests_deeper(text, base::deepest_nesting))
-    base::refuse("{}: brackets are nested more than {} deep", path, base::deepest_nesting);
-  json config = json::parse(text, nullptr, false);
-  if (!config.is_object()) base::refuse("{}: not a JSON object; a config.json beside weights says what model they are for", path);
-  return config;
-}
-
 /// The size that its keys tell; adds what is wrong with them.
 std::int64_t size_of(const json& config, const Size& size, std::vector<std::string>& problems) {
   std::int64_t told = 0;
@@ -108,7 +100,7 @@ std::string gpt2_config_path(const std::string& weights) {
 }
 
 config::Model read_gpt2_config(const std::string& path) {
-  const json config = parsed(path);
+  const json config = base::json_object<json>(base::read_file(path), path);
   std::vector<std::string> problems;
   config::Model model;
   for (const Size& size : sizes()) model.*size.member = size_of(config, size, problems);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json_text.h"
 #include "base/text.h"
 
 namespace trireme::store {
@@ -81,16 +82,7 @@ class Reader {
 };
 
 Json parsed(const std::string& text, const std::string& source) {
-  if (base::nests_deeper(text, base::deepest_nesting))
-    throw base::Error(base::Exit::mismatch,
-                      fmt::format("{}: damaged: brackets are nested more than {} deep", source, base::deepest_nesting));
-  try {
-    return Json::parse(text);
-  } catch (const Json::exception& error) {
-    const std::string what = error.what();  // "[json.exception...] parse error at ..."
-    throw base::Error(base::Exit::mismatch,
-                      fmt::format("{}: cut or damaged: {}", source, base::clipped(what.substr(what.find("] ") + 2))));
-  }
+  return base::json_object<Json>(text, source, base::Exit::mismatch);
 }
 
 Quantity quantity_of(const Reader& reader) {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/json_text.h"
 #include "base/text.h"
 #include "store/safetensors_index.h"
 
@@ -84,9 +85,7 @@ json parse_header(const std::string& path, const base::MappedFile& file, std::in
                  std::ssize(file.bytes()));
   }
   data_begin = 8 + static_cast<std::int64_t>(length);
-  const auto* text = reinterpret_cast<const char*>(file.bytes().data()) + 8;
-  if (base::nests_deeper({text, length}, base::deepest_nesting))
-    base::refuse("{}: brackets of the header are nested more than {} deep", path, base::deepest_nesting);
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()) + 8, length);
   std::set<std::string> seen;
   // The library keeps the last of two equal keys; the format allows only one.
   const auto unique = [&](int depth, json::parse_event_t event, json& value) {
@@ -94,13 +93,7 @@ json parse_header(const std::string& path, const base::MappedFile& file, std::in
       base::refuse("{}: tensor {} is listed twice", path, base::clipped(value.get<std::string>()));
     return true;
   };
-  try {
-    json header = json::parse(text, text + length, unique);
-    if (!header.is_object()) base::refuse("{}: the header is not a JSON object", path);
-    return header;
-  } catch (const json::exception& error) {
-    base::refuse("{}: the header is not JSON: {}", path, base::clipped(error.what()));
-  }
+  return base::json_object<json>(text, path + ": its header", base::Exit::bad_input, unique);
 }
 
 /// A non-negative integer list of the header, refused when it is anything else.

@@ -7,10 +7,10 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_text.h"
 #include "base/text.h"
 
 namespace trireme::store {
-
 namespace {
 
 bool is_file_name(const std::string& text) {
@@ -22,11 +22,8 @@ bool is_file_name(const std::string& text) {
 bool is_safetensors_index(const std::string& path) { return path.ends_with(".index.json"); }
 
 std::map<std::string, std::set<std::string>> read_safetensors_index(const std::string& path) {
-  const std::string text = base::read_file(path);
-  if (base::nests_deeper(text, base::deepest_nesting))
-    base::refuse("{}: brackets are nested more than {} deep", path, base::deepest_nesting);
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  const auto map = json.is_object() ? json.find("weight_map") : json.end();
+  const auto json = base::json_object<nlohmann::json>(base::read_file(path), path);
+  const auto map = json.find("weight_map");
   if (map == json.end() || !map->is_object()) base::refuse("{}: not the index of a model: no object `weight_map`", path);
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::map<std::string, std::set<std::string>> files;

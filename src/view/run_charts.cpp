@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/text.h"
+#include "base/json_text.h"
 
 namespace trireme::view {
 namespace {
@@ -55,12 +55,12 @@ std::vector<Tolerance> charted_columns() {
   return columns;
 }
 
-std::optional<Level> parse_entropy(const std::string& text) {
-  if (base::nests_deeper(text, base::deepest_nesting)) return {};
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object() || !json.contains("name") || !json["name"].is_string()) return {};
-  if (!json.contains("nats") || !json["nats"].is_number()) return {};
-  return Level{json["name"].get<std::string>(), json["nats"].get<double>()};
+Level parse_entropy(const std::string& text, const std::string& path) {
+  const auto json = base::json_object<nlohmann::json>(text, path);
+  const auto name = json.find("name"), nats = json.find("nats");
+  if (name == json.end() || !name->is_string()) base::refuse("{}: no text `name`", path);
+  if (nats == json.end() || !nats->is_number()) base::refuse("{}: no number `nats`", path);
+  return {name->get<std::string>(), nats->get<double>()};
 }
 
 std::vector<NamedChart> run_charts(const std::vector<ChartedRun>& runs) {

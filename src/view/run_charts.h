@@ -24,8 +24,8 @@ struct ChartedRun {
 /// The columns of metrics.csv that run_charts reads.
 std::vector<Tolerance> charted_columns();
 
-/// What entropy.json of a run says; nothing where its text is none. Pure.
-std::optional<Level> parse_entropy(const std::string& text);
+/// What entropy.json of a run, at `path`, says. Throws base::Error (bad_input) for a text that is none. Pure.
+Level parse_entropy(const std::string& text, const std::string& path);
 
 /// A chart a quantity. Of several runs, each has the curves of all, in a colour a run.
 std::vector<NamedChart> run_charts(const std::vector<ChartedRun>& runs);

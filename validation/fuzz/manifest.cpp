@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
-#include "base/text.h"
+#include "base/json_text.h"
 #include "validation/fuzz/format.h"
 #include "validation/fuzz/gpt2.h"
 
@@ -32,9 +32,12 @@ std::string written() {
 
 /// The same text, but for a checksum that fits.
 std::string sealed(const std::string& bytes) {
-  if (base::nests_deeper(bytes, base::deepest_nesting)) return bytes;
-  Json json = Json::parse(bytes, nullptr, false);
-  if (!json.is_object()) return bytes;
+  Json json;
+  try {
+    json = base::json_object<Json>(bytes, "manifest.json");
+  } catch (const base::Error&) {
+    return bytes;
+  }
   json.erase("checksum");
   const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   json["checksum"] = fmt::format("{:016x}", base::hash64(std::as_bytes(std::span(text))));

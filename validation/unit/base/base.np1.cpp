@@ -122,14 +122,6 @@ TEST(Text, NearestWordsTakesWordsOfAnyLength) {
   EXPECT_EQ(nearest_words("layrs", {std::string(1000000, 'l'), "layers"}), std::vector<std::string>{"layers"});
 }
 
-TEST(Text, Nesting) {
-  EXPECT_FALSE(nests_deeper("[[{}], [{}]]", 3));
-  EXPECT_TRUE(nests_deeper("[[{}], [{[]}]]", 3));
-  EXPECT_FALSE(nests_deeper(R"({"[[[[": "\"[[[["})", 1));  // in quotes, also behind a hidden one
-  EXPECT_TRUE(nests_deeper(R"("\\"[[)", 1));
-  EXPECT_FALSE(nests_deeper("", 0));
-}
-
 TEST(Text, Clipped) {
   EXPECT_EQ(clipped("abc", 3), "abc");
   EXPECT_EQ(clipped("abcd", 3), "abc ...");

@@ -166,7 +166,8 @@ TEST_F(CheckpointCommand, ExportDoesNotPairWeightsWithTheConfigOfOthers) {
            {R"({"n_layer":3,"n_embd":8,"n_head":4,"n_positions":6,"vocab_size":301})", "n_layer = 3, this model 2"},
            {R"({"n_layer":2,"n_embd":8,"n_head":2,"n_positions":6,"vocab_size":301})", "n_head = 2, this model 4"},
            {R"({"n_layer":2,"n_embd":8,"n_head":4,"n_positions":6,"vocab_size":301,"activation_function":"relu"})", "relu"},
-           {"no JSON", "not a JSON object"}}) {
+           {"no JSON", "not JSON, or cut or damaged"},
+           {"[]", "not a JSON object"}}) {
     write_text(config, text);
     for (const std::string& to : {folder_ / "hf", folder_ / "hf/model.safetensors"}) {
       const Result result = checkpoint({"export", step_, to});

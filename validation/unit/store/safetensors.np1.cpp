@@ -267,7 +267,8 @@ TEST_F(Safetensors, AnIndexJoinsSeveralFiles) {
   EXPECT_EQ(w, 1);
   EXPECT_EQ(x, 2);
   const std::vector<std::pair<std::string, std::string>> wrong = {
-      {"{", "no object `weight_map`"},
+      {"{", "not JSON, or cut or damaged"},
+      {"{}", "no object `weight_map`"},
       {R"({"weight_map": []})", "no object `weight_map`"},
       {R"({"weight_map": {"w": 3}})", "tensor w: 3 is no name"},
       {R"({"weight_map": {"w": "../b.safetensors"}})", "is no name of a file beside the index"},
