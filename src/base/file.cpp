@@ -95,6 +95,17 @@ std::string read_file(const std::string& path) {
   }
 }
 
+int write_all(int file, std::string_view bytes, std::optional<std::int64_t> at) {
+  while (!bytes.empty()) {
+    const ssize_t written = at ? ::pwrite(file, bytes.data(), bytes.size(), *at) : ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+    if (at) *at += written;
+  }
+  return 0;
+}
+
 void write_file_atomically(const std::string& path, std::string_view content) {
   NewFile file(path);
   file.write(content.data(), content.size());

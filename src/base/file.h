@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "base/error.h"
 
@@ -14,6 +16,7 @@ namespace trireme::base {
 
 /// The system's words for an errno, with what to look at where the words alone do not tell.
 std::string system_words(int error);
+inline std::string system_words(const std::error_code& error) { return system_words(error.value()); }
 /// Whether this errno says that a file system knows no such operation, rather than that the operation failed.
 bool is_unsupported(int error);
 
@@ -40,6 +43,10 @@ void require_regular(const std::string& path);
 /// Of a regular file of at most `largest_text` bytes.
 std::string read_file(const std::string& path);
 inline constexpr std::int64_t largest_text = std::int64_t{1} << 30;
+
+/// Writes all of `bytes` to an open file: from byte `at` on, or where it stands. Returns 0, or the errno of what failed; a part may
+/// be in the file then.
+int write_all(int file, std::string_view bytes, std::optional<std::int64_t> at = std::nullopt);
 
 /// Readers see the old content or the new, never a part, also after a crash (base/new_file.h).
 void write_file_atomically(const std::string& path, std::string_view content);

@@ -56,14 +56,8 @@ NewFile::~NewFile() {
 }
 
 void NewFile::write(const void* bytes, std::size_t count) {
-  const char* from = static_cast<const char*>(bytes);
-  while (count > 0) {
-    const ssize_t written = ::write(file_, from, count);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("{}: cannot write: {}", path_, system_words(errno));
-    from += written;
-    count -= static_cast<std::size_t>(written);
-  }
+  if (const int error = write_all(file_, {static_cast<const char*>(bytes), count}))
+    fail("{}: cannot write: {}", path_, system_words(error));
 }
 
 /// Some file systems report a failed write only when the file is closed.
@@ -90,7 +84,7 @@ std::string make_partial_folder(const std::string& path) {
   std::error_code error;
   const fs::path parent = fs::path(path).parent_path();
   if (!parent.empty()) fs::create_directories(parent, error);
-  if (error) refuse("{}: cannot make this folder: {}", parent.string(), error.message());
+  if (error) refuse("{}: cannot make this folder: {}", parent.string(), system_words(error));
   return make_unique(path, Exit::bad_input, [](const std::string& name) { return ::mkdir(name.c_str(), 0777) != 0 ? errno : 0; });
 }
 

@@ -4,7 +4,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <new>
 #include <system_error>
 
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 
 namespace trireme::base {
 
@@ -29,7 +29,7 @@ void set_up_process() {
 
 void finish_output() {
   const bool lost = std::ferror(stdout) != 0;
-  if (std::fclose(stdout) != 0) fail("error: standard output: cannot write: {}", std::strerror(errno));
+  if (std::fclose(stdout) != 0) fail("error: standard output: cannot write: {}", system_words(errno));
   if (lost) fail("error: standard output: cannot write; a part of what was printed is lost");
 }
 

@@ -168,7 +168,7 @@ class MadeFolder {
   explicit MadeFolder(std::string path) : path_(std::move(path)) {
     std::error_code error;
     made_ = !path_.empty() && fs::create_directories(path_, error);
-    if (error) base::refuse("{}: cannot make this folder: {}", path_, error.message());
+    if (error) base::refuse("{}: cannot make this folder: {}", path_, base::system_words(error));
   }
   ~MadeFolder() {
     std::error_code not_empty;

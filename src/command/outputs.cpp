@@ -1,12 +1,12 @@
 #include "command/outputs.h"
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 
 namespace trireme::command {
@@ -22,9 +22,9 @@ bool same_file(const std::string& a, const std::string& b) {
 void check_place(const std::string& output) {
   refuse_unexpanded(output);
   std::error_code ignored;
-  if (fs::is_directory(output, ignored)) base::refuse("{}: cannot be written: {}", output, std::strerror(EISDIR));
+  if (fs::is_directory(output, ignored)) base::refuse("{}: cannot be written: {}", output, base::system_words(EISDIR));
   const fs::path folder = fs::path(output).parent_path() / ".";
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) base::refuse("{}: cannot be written: {}", output, std::strerror(errno));
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) base::refuse("{}: cannot be written: {}", output, base::system_words(errno));
 }
 
 }  // namespace

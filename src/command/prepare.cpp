@@ -53,7 +53,7 @@ void make_folder_of(const std::string& output) {
                  output);
   std::error_code error;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
-  if (error) base::refuse("error: --output {}: cannot make the folder: {}", output, error.message());
+  if (error) base::refuse("error: --output {}: cannot make the folder: {}", output, base::system_words(error));
 }
 
 void write_tokens(const Options& options) {

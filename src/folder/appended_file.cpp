@@ -25,18 +25,12 @@ AppendedFile::~AppendedFile() { ::close(file_); }
 
 int AppendedFile::write_waiting() {
   const off_t before = ::lseek(file_, 0, SEEK_END);
-  for (std::string_view left = waiting_; !left.empty();) {
-    const ssize_t written = ::write(file_, left.data(), left.size());
-    if (written >= 0) {
-      left.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno != EINTR) {
-      const int error = errno;
-      [[maybe_unused]] const int cut = ::ftruncate(file_, before);
-      return error;
-    }
-  }
-  waiting_.clear();
-  return 0;
+  const int error = base::write_all(file_, waiting_);
+  if (error == 0)
+    waiting_.clear();
+  else
+    [[maybe_unused]] const int cut = ::ftruncate(file_, before);
+  return error;
 }
 
 void AppendedFile::append(std::string_view lines) {

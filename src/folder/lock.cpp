@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -166,9 +165,8 @@ FolderLock::Attempt FolderLock::take() {
 }
 
 void FolderLock::write_holder() {
-  const std::string text = holder_text();
-  if (ftruncate(file_, 0) == 0 && ::write(file_, text.data(), text.size()) == static_cast<ssize_t>(text.size())) return;
-  const int error = errno;
+  const int error = ftruncate(file_, 0) == 0 ? base::write_all(file_, holder_text()) : errno;
+  if (error == 0) return;
   unlink(path_.c_str());
   close(std::exchange(file_, -1));
   base::refuse("{}: cannot write: {}", path_, base::system_words(error));

@@ -1,7 +1,6 @@
 #include "folder/place.h"
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include <fcntl.h>
@@ -9,11 +8,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 
 namespace trireme::folder {
 
 FolderPlace::FolderPlace(const std::string& path) : folder_(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
-  if (folder_ < 0) base::fail("{}: cannot open: {}", path, std::strerror(errno));
+  if (folder_ < 0) base::fail("{}: cannot open: {}", path, base::system_words(errno));
 }
 
 FolderPlace::~FolderPlace() { close(folder_); }

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -68,22 +66,10 @@ void refuse_other_things(const std::string& path) {
 /// Changes a file in place; false when not all of `text` could be written.
 bool overwrite(const std::string& path, const std::string& text) {
   const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  const bool written = file >= 0 && pwrite(file, text.data(), text.size(), 0) == std::ssize(text) &&
-                       ftruncate(file, static_cast<off_t>(text.size())) == 0;
+  const bool written =
+      file >= 0 && base::write_all(file, text, 0) == 0 && ftruncate(file, static_cast<off_t>(text.size())) == 0;
   if (file >= 0) close(file);
   return written;
-}
-
-/// All of it at once, past the buffer of the standard stream, which would keep what could not be written. False on an error.
-bool write_to_standard_output(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
-    if (written >= 0)
-      text.remove_prefix(static_cast<std::size_t>(written));
-    else if (errno != EINTR)
-      return false;
-  }
-  return true;
 }
 
 /// The number of the newest of the folders "0001", "0002" ... in `starts`; 0 without any.
@@ -114,7 +100,7 @@ void check_run_folder(const std::string& path, const std::string& input) {
     existing = existing.parent_path();
   if (!fs::is_directory(existing, ignored)) base::refuse("run.directory = \"{}\": {} is not a folder", path, existing.string());
   if (access(existing.c_str(), W_OK | X_OK) != 0)
-    base::refuse("run.directory = \"{}\": cannot write in {}: {}", path, existing.string(), std::strerror(errno));
+    base::refuse("run.directory = \"{}\": cannot write in {}: {}", path, existing.string(), base::system_words(errno));
   if (fs::exists(path, ignored) && !fs::exists(path + "/status", ignored)) refuse_other_things(path);
   if (fs::equivalent(path + "/config.toml", input, ignored))
     base::refuse(
@@ -130,7 +116,7 @@ void check_output_file(const std::string& key, const std::string& path) {
   if (fs::is_directory(path, ignored)) base::refuse("{} = \"{}\": is a folder", key, path);
   if (!fs::is_directory(parent, ignored)) base::refuse("{} = \"{}\": there is no folder {}", key, path, parent.string());
   if (access(parent.c_str(), W_OK | X_OK) != 0)
-    base::refuse("{} = \"{}\": cannot write in {}: {}", key, path, parent.string(), std::strerror(errno));
+    base::refuse("{} = \"{}\": cannot write in {}: {}", key, path, parent.string(), base::system_words(errno));
   try {
     const base::NewFile trial(path);
   } catch (const base::Error& error) {
@@ -156,7 +142,7 @@ NewFolders::NewFolders(const std::string& path) {
     if (fs::create_directory(folder, error)) made_.push_back(folder);
     if (!error) continue;
     remove();
-    base::refuse("run.directory = \"{}\": cannot make the folder {}: {}", path, folder.string(), error.message());
+    base::refuse("run.directory = \"{}\": cannot make the folder {}: {}", path, folder.string(), base::system_words(error));
   }
 }
 
@@ -201,7 +187,7 @@ void RunFolder::keep_start(const StartFiles& start) {
   const std::string own = fmt::format("{}/{:04}", file("starts"), ++newest_start_);
   std::error_code error;
   fs::create_directories(own, error);
-  if (error) base::fail("{}: cannot make this folder: {}", own, error.message());
+  if (error) base::fail("{}: cannot make this folder: {}", own, base::system_words(error));
   for (const std::string& folder : {own, path_}) {
     base::write_file_atomically(folder + "/config.toml", start.config);
     base::write_file_atomically(folder + "/topology.tsv", start.topology);
@@ -261,9 +247,10 @@ void RunFolder::write(const std::string& name, const std::string& content) const
 }
 
 void RunFolder::print(const std::string& text) {
-  if (!write_to_standard_output(text) && !std::exchange(output_failed_, true))
+  const int error = base::write_all(STDOUT_FILENO, text);  // past the stream's buffer, which would keep what cannot be written
+  if (error && !std::exchange(output_failed_, true))
     base::print_error(fmt::format("warning: standard output: cannot write: {}; the run goes on, and {} has its lines",
-                                  std::strerror(errno), file("log.txt")));
+                                  base::system_words(error), file("log.txt")));
   note(text);
 }
 

@@ -2,17 +2,18 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <sched.h>
+
+#include "base/file.h"
 
 namespace trireme::grid {
 
 std::vector<int> allowed_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) base::fail("sched_getaffinity: {}", std::strerror(errno));
+  if (sched_getaffinity(0, sizeof set, &set) != 0) base::fail("sched_getaffinity: {}", base::system_words(errno));
   std::vector<int> cores;
   for (int core = 0; core < CPU_SETSIZE; ++core)
     if (CPU_ISSET(core, &set)) cores.push_back(core);

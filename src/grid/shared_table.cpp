@@ -2,13 +2,14 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <new>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "base/file.h"
 
 namespace trireme::grid {
 
@@ -19,7 +20,7 @@ void SharedTable::open(const char* name, int flags) {
   const int error = errno;
   if (file >= 0) close(file);
   if (memory == MAP_FAILED)
-    base::fail("run.watchdog: the ranks of a node cannot share memory ({}): {}", name, std::strerror(error));
+    base::fail("run.watchdog: the ranks of a node cannot share memory ({}): {}", name, base::system_words(error));
   memory_ = memory;
 }
 

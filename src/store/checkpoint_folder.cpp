@@ -30,19 +30,19 @@ std::vector<std::string> names_in(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
     names.push_back(entry->path().filename().string());
-  if (error && error != std::errc::no_such_file_or_directory) base::fail("{}: cannot list: {}", folder.string(), error.message());
+  if (error && error != std::errc::no_such_file_or_directory) base::fail("{}: cannot list: {}", folder.string(), base::system_words(error));
   return names;
 }
 
 void move(const fs::path& from, const fs::path& to) {
   if (std::rename(from.c_str(), to.c_str()) != 0)
-    base::fail("{}: cannot rename to {}: {}", from.string(), to.string(), std::strerror(errno));
+    base::fail("{}: cannot rename to {}: {}", from.string(), to.string(), base::system_words(errno));
 }
 
 void erase(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);
-  if (error) base::fail("{}: cannot remove: {}", path.string(), error.message());
+  if (error) base::fail("{}: cannot remove: {}", path.string(), base::system_words(error));
 }
 
 /// The manifest first, so that what is left of it at any moment is no checkpoint. Of a link, the link alone: what it leads to may
@@ -97,7 +97,7 @@ std::string create_partial(const std::string& folder, std::int64_t step) {
   for (const fs::path& made : {fs::path(folder), path}) {
     std::error_code error;
     fs::create_directory(made, error);
-    if (error) base::fail("{}: cannot make this folder: {}", made.string(), error.message());
+    if (error) base::fail("{}: cannot make this folder: {}", made.string(), base::system_words(error));
   }
   base::sync_folder(fs::path(folder).parent_path().string());
   return path.string();
@@ -125,7 +125,7 @@ void point_latest(const std::string& published) {
   erase(temporary);
   std::error_code error;
   fs::create_symlink(fs::path(published).filename(), temporary, error);
-  if (error) base::fail("{}: cannot make this symbolic link: {}", link.string(), error.message());
+  if (error) base::fail("{}: cannot make this symbolic link: {}", link.string(), base::system_words(error));
   try {
     move(temporary, link);
   } catch (const base::Error&) {

@@ -33,7 +33,7 @@ std::string frame_fault(const std::string& path, const FileRecord& record) {
   base::require_regular(path);
   std::error_code error;
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
-  if (error) return fmt::format("{}: {}", path, error.message());
+  if (error) return fmt::format("{}: {}", path, base::system_words(error));
   if (bytes != record.bytes) return fmt::format("{}: {} bytes, expected {}", path, bytes, record.bytes);
   if (frame_checksum(path, record) != record.frame)
     return fmt::format("{}: not as it was written: damaged outside the tensors, or the file of another step or run", path);

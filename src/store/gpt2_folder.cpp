@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/file.h"
 
 namespace trireme::store {
 namespace {
@@ -18,7 +19,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
     names.push_back(entry->path().filename().string());
-  if (error) base::refuse("{}: cannot be read: {}", folder, error.message());
+  if (error) base::refuse("{}: cannot be read: {}", folder, base::system_words(error));
   std::sort(names.begin(), names.end());
   return names;
 }

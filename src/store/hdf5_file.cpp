@@ -20,8 +20,7 @@ static_assert(std::is_same_v<hid_t, std::int64_t>);
 
 static_assert(std::endian::native == std::endian::little, "values go to the file as they are");
 
-constexpr std::size_t piece_bytes = std::size_t{256} << 20;  // of one transfer
-constexpr std::int64_t piece_elements = piece_bytes / 4;
+constexpr std::int64_t piece_elements = std::int64_t{64} << 20;  // of one transfer: 256 MiB
 
 constexpr std::size_t needed_bytes = 16 << 20;  // for a file to be opened; where the library gets none, it crashes
 
@@ -175,14 +174,8 @@ std::int64_t Hdf5File::write_plain(const std::string& dataset, std::int64_t type
     checked(H5Fget_vfd_handle(file_, H5P_DEFAULT, reinterpret_cast<void**>(&descriptor)), where, "write");
     offset = static_cast<std::int64_t>(H5Dget_offset(set));
   }
-  std::int64_t end = offset;
-  while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(*descriptor, bytes.data(), std::min(bytes.size(), piece_bytes), end);
-    if (written < 0 && errno != EINTR) base::fail("{}: {}: cannot write: {}", path_, dataset, std::strerror(errno));
-    if (written < 0) continue;
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-    end += written;
-  }
+  if (const int error = base::write_all(*descriptor, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, offset))
+    base::fail("{}: {}: cannot write: {}", path_, dataset, base::system_words(error));
   return offset;
 }
 
