@@ -44,8 +44,8 @@ void require_regular(const std::string& path);
 std::string read_file(const std::string& path);
 inline constexpr std::int64_t largest_text = std::int64_t{1} << 30;
 
-/// Writes all of `bytes` to an open file: from byte `at` on, or where it stands. Returns 0, or the errno of what failed; a part may
-/// be in the file then.
+/// Writes all of `bytes` to an open file: from byte `at` on, or where it stands. Returns 0, or the errno of what failed; a part
+/// may be in the file then.
 int write_all(int file, std::string_view bytes, std::optional<std::int64_t> at = std::nullopt);
 
 /// Readers see the old content or the new, never a part, also after a crash (base/new_file.h).

@@ -81,10 +81,6 @@ void NewFile::publish_first() {
 }
 
 std::string make_partial_folder(const std::string& path) {
-  std::error_code error;
-  const fs::path parent = fs::path(path).parent_path();
-  if (!parent.empty()) fs::create_directories(parent, error);
-  if (error) refuse("{}: cannot make this folder: {}", parent.string(), system_words(error));
   return make_unique(path, Exit::bad_input, [](const std::string& name) { return ::mkdir(name.c_str(), 0777) != 0 ? errno : 0; });
 }
 

@@ -35,8 +35,7 @@ class NewFile {
   int file_ = -1;
 };
 
-/// Makes the folder PATH.xxxxxx.partial, and folders above it as needed. Refuses (bad_input) what cannot be made. Returns its
-/// path.
+/// Makes the folder PATH.xxxxxx.partial. Refuses (bad_input) what cannot be made. Returns its path.
 std::string make_partial_folder(const std::string& path);
 
 /// Gives a file or a folder a name that is free; errno tells why not, EEXIST when it is taken.

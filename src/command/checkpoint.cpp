@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/new_file.h"
+#include "base/new_folders.h"
 #include "base/units.h"
 #include "command/arguments.h"
 #include "command/commands.h"
@@ -134,6 +135,7 @@ int import_model(const Arguments& arguments) {
   if (source.empty()) base::refuse("{}: this folder holds no .safetensors file", arguments.model);
   const config::Model model = imported_model(source, arguments.overrides);
   const store::Gpt2Weights weights(source, spec::model_parameters(model));
+  const base::NewFolders above(fs::path(path).parent_path());
   const std::string partial = base::make_partial_folder(path);
   try {
     write_imported(partial, weights, model, source);
@@ -161,26 +163,6 @@ void refuse_damaged(const store::CheckpointReader& reader) {
     for (std::string& fault : reader.verify_file(i)) faults.push_back(std::move(fault));
   if (!faults.empty()) throw base::Error(base::Exit::mismatch, fmt::format("{}", fmt::join(faults, "\n")));
 }
-
-/// A folder that is made where there is none, and goes again when it is still empty at the end.
-class MadeFolder {
- public:
-  explicit MadeFolder(std::string path) : path_(std::move(path)) {
-    std::error_code error;
-    made_ = !path_.empty() && fs::create_directories(path_, error);
-    if (error) base::refuse("{}: cannot make this folder: {}", path_, base::system_words(error));
-  }
-  ~MadeFolder() {
-    std::error_code not_empty;
-    if (made_) fs::remove(path_, not_empty);
-  }
-  MadeFolder(const MadeFolder&) = delete;
-  MadeFolder& operator=(const MadeFolder&) = delete;
-
- private:
-  std::string path_;
-  bool made_ = false;
-};
 
 /// The file to write: MODEL itself, or in the folder MODEL the one that `from_pretrained` looks for.
 std::string exported_file(const std::string& given) {
@@ -219,7 +201,7 @@ int export_model(const Arguments& arguments) {
   refuse_other_tensors(reader, parameters);
   refuse_damaged(reader);
   const std::string file = exported_file(arguments.model);
-  const MadeFolder folder(file == arguments.model ? "" : arguments.model);
+  const base::NewFolders made(file == arguments.model ? "" : arguments.model);
   folder::check_output_file("the file to write", file);
   check_outputs(files_of(reader), {file});
   store::check_gpt2_pair(file, model);

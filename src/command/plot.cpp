@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/new_folders.h"
 #include "command/arguments.h"
 #include "command/commands.h"
 #include "folder/links.h"
@@ -69,8 +70,7 @@ std::string output_folder(const std::vector<std::string>& runs, const std::vecto
 }
 
 void write(const std::vector<view::NamedChart>& charts, const std::string& folder) {
-  std::error_code ignored;  // then the files cannot be written
-  fs::create_directories(folder, ignored);
+  const base::NewFolders made(folder);
   for (const auto& [name, chart] : charts) {
     if (!has_points(chart)) {
       fmt::print("note: {}: no value that can be drawn{}\n", name, chart.logarithmic ? " on a logarithmic scale" : "");

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/new_folders.h"
 #include "base/progress.h"
 #include "command/arguments.h"
 #include "command/commands.h"
@@ -44,21 +45,19 @@ std::int64_t total_bytes(const std::vector<base::MappedFile>& texts) {
   return total;
 }
 
-/// A prefix is a file's name without ending; its folder is made.
-void make_folder_of(const std::string& output) {
+/// The folder for the files. A prefix is a file's name without ending.
+std::string folder_of(const std::string& output) {
   refuse_unexpanded(output);
   const std::filesystem::path path(output);
   if (path.filename().empty() || output.ends_with(".bin") || output.ends_with(".idx"))
     base::refuse("error: --output \"{}\": expected a prefix such as data/mine, which makes data/mine.bin and data/mine.idx",
                  output);
-  std::error_code error;
-  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
-  if (error) base::refuse("error: --output {}: cannot make the folder: {}", output, base::system_words(error));
+  return path.parent_path();
 }
 
 void write_tokens(const Options& options) {
   const std::vector<base::MappedFile> texts = open_texts(options.texts);
-  make_folder_of(options.output);
+  const base::NewFolders made(folder_of(options.output));
   data::TokenWriter writer(options.output, byte_vocabulary);
   std::array counters = {data::EntropyCounter(0), data::EntropyCounter(1), data::EntropyCounter(2), data::EntropyCounter(3)};
   base::Progress progress("prepare", total_bytes(texts), base::now());

@@ -28,8 +28,8 @@ int AppendedFile::write_waiting() {
   const int error = base::write_all(file_, waiting_);
   if (error == 0)
     waiting_.clear();
-  else
-    [[maybe_unused]] const int cut = ::ftruncate(file_, before);
+  else [[maybe_unused]]
+    const int cut = ::ftruncate(file_, before);
   return error;
 }
 

@@ -66,8 +66,7 @@ void refuse_other_things(const std::string& path) {
 /// Changes a file in place; false when not all of `text` could be written.
 bool overwrite(const std::string& path, const std::string& text) {
   const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  const bool written =
-      file >= 0 && base::write_all(file, text, 0) == 0 && ftruncate(file, static_cast<off_t>(text.size())) == 0;
+  const bool written = file >= 0 && base::write_all(file, text, 0) == 0 && ftruncate(file, static_cast<off_t>(text.size())) == 0;
   if (file >= 0) close(file);
   return written;
 }
@@ -134,24 +133,6 @@ void correct_status(const std::string& directory, const std::string& why) noexce
   if (said == "running") write_end_in(directory, base::Exit::done, why);
 }
 
-NewFolders::NewFolders(const std::string& path) {
-  fs::path folder;
-  for (const fs::path& part : fs::absolute(path)) {
-    folder /= part;
-    std::error_code error;
-    if (fs::create_directory(folder, error)) made_.push_back(folder);
-    if (!error) continue;
-    remove();
-    base::refuse("run.directory = \"{}\": cannot make the folder {}: {}", path, folder.string(), base::system_words(error));
-  }
-}
-
-NewFolders::~NewFolders() { remove(); }
-
-void NewFolders::remove() noexcept {
-  while (!made_.empty() && rmdir(made_.back().c_str()) == 0) made_.pop_back();
-}
-
 RunFolder::RunFolder(std::string path)
     : path_(std::move(path)), made_(path_), lock_(path_), place_(path_), newest_start_(newest_of(file("starts"))) {
   print(lock_.take_note());
@@ -185,9 +166,7 @@ void RunFolder::begin(const StartFiles& start) {
 
 void RunFolder::keep_start(const StartFiles& start) {
   const std::string own = fmt::format("{}/{:04}", file("starts"), ++newest_start_);
-  std::error_code error;
-  fs::create_directories(own, error);
-  if (error) base::fail("{}: cannot make this folder: {}", own, base::system_words(error));
+  const base::NewFolders made(own, base::Exit::failure);
   for (const std::string& folder : {own, path_}) {
     base::write_file_atomically(folder + "/config.toml", start.config);
     base::write_file_atomically(folder + "/topology.tsv", start.topology);

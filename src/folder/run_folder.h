@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/new_folders.h"
 #include "folder/appended_file.h"
 #include "folder/lock.h"
 #include "folder/place.h"
@@ -32,22 +33,6 @@ void write_end_in(const std::string& directory, base::Exit status, const std::st
 /// Of a start that took no step, and ended in peace: where a killed start left "running", the status is now `why`. That is "done"
 /// only where all steps are done.
 void correct_status(const std::string& directory, const std::string& why) noexcept;
-
-/// Folders that were not there before. Those that are still empty at the end go again, unless they are to stay.
-class NewFolders {
- public:
-  /// Makes `path`, and folders above it as needed.
-  explicit NewFolders(const std::string& path);
-  ~NewFolders();
-  NewFolders(const NewFolders&) = delete;
-  NewFolders& operator=(const NewFolders&) = delete;
-  void keep() { made_.clear(); }
-
- private:
-  void remove() noexcept;
-
-  std::vector<std::string> made_;  // the innermost last
-};
 
 /// What the folder keeps of each start that takes steps, in starts/0001 and so on, and of the newest one beside its results.
 struct StartFiles {
@@ -96,7 +81,7 @@ class RunFolder {
   bool is_ours();
 
   std::string path_;
-  NewFolders made_;
+  base::NewFolders made_;
   FolderLock lock_;
   FolderPlace place_;
   Whereabouts found_ = Whereabouts::in_place;

@@ -30,7 +30,8 @@ std::vector<std::string> names_in(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
     names.push_back(entry->path().filename().string());
-  if (error && error != std::errc::no_such_file_or_directory) base::fail("{}: cannot list: {}", folder.string(), base::system_words(error));
+  if (error && error != std::errc::no_such_file_or_directory)
+    base::fail("{}: cannot list: {}", folder.string(), base::system_words(error));
   return names;
 }
 

@@ -182,6 +182,29 @@ TEST_F(FullDisks, PlotKeepsTheFormerDrawing) {
   }
 }
 
+/// Commands that make folders for what they write. The names need two, which go again.
+TEST_F(FullDisks, NoFolderIsLeftOfACommandThatFailed) {
+  const std::vector<std::vector<std::string>> makers = {{"prepare", "input/tiny.toml", "--output", out_ / "a/b/tokens"},
+                                                        {"checkpoint", "export", run_, out_ / "a/b"},
+                                                        {"checkpoint", "import", model_, out_ / "a/b/step", "heads=4"},
+                                                        {"plot", run_, "--output", out_ / "a/b"}};
+  for (std::vector<std::string> words : makers) {
+    words.insert(words.begin(), program().string());
+    const Result full = run(with_faults(words, {.calls = fails_with("write", ENOSPC), .under = out_}), 30);
+    expect_failed(full, "No space left");
+    EXPECT_TRUE(fs::is_empty(out_)) << words[1];
+    std::ofstream(out_ / "a") << "no folder";
+    const Result refused = run(words, 30);
+    EXPECT_EQ(refused.status, 2) << words[1];
+    EXPECT_NE(refused.err.find((out_ / "a").string() + ": cannot make this folder"), std::string::npos) << refused.err;
+    fs::remove(out_ / "a");
+  }
+  const Result too_long =
+      run({program().string(), "prepare", "input/tiny.toml", "--output", out_ / "a/b" / std::string(300, 'x')});
+  EXPECT_EQ(too_long.status, 2) << too_long.err;
+  EXPECT_TRUE(fs::is_empty(out_));
+}
+
 /// A run whose every save fails: said with the reason, the run ends, the status is 1.
 TEST_F(FullDisks, ARunSaysWhyItCouldNotSave) {
   for (const auto& [error, words] : {std::pair{EDQUOT, "Disk quota exceeded"}, {EFBIG, "File too large"}}) {

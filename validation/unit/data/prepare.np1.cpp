@@ -72,7 +72,7 @@ TEST_F(Prepare, OneDocumentAText) {
 TEST_F(Prepare, RefusesAndChangesNothing) {
   EXPECT_NE(refusal({at("none.txt"), "--output", at("out")}).find("none.txt"), std::string::npos);
   EXPECT_NE(refusal({at("a.txt"), at("empty.txt"), "--output", at("out")}).find("empty.txt: empty"), std::string::npos);
-  EXPECT_NE(refusal({at("a.txt"), "--output", at("a.txt/out")}).find("cannot make the folder"), std::string::npos);
+  EXPECT_NE(refusal({at("a.txt"), "--output", at("a.txt/out")}).find("cannot make this folder"), std::string::npos);
   EXPECT_NE(refusal({at("a.txt"), "--output", at("out"), "--tokenizer", "gpt2:x"}).find("only bytes is built"),
             std::string::npos);
   for (const std::string& no_prefix : {std::string(), at("new/"), at("out.bin"), at("out.idx")})
