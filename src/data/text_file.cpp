@@ -66,8 +66,7 @@ base::MappedFile open_text(const std::string& path) {
   if (ending == ".jsonl" || ending == ".ndjson" || ending == ".json")
     base::refuse(
         "{0}: is JSON by its name. prepare makes a token of each byte, brackets and keys too. Extract the text first, for "
-        "example: "
-        "jq -r .text '{0}' > text.txt. To train on JSON itself, copy the file to a name that ends in .txt",
+        "example: jq -r .text '{0}' > text.txt. To train on JSON itself, copy the file to a name that ends in .txt",
         path);
   return file;
 }

@@ -24,8 +24,7 @@ const std::string& prefix_of_pair(const std::string& prefix) {
     if (!std::filesystem::exists(prefix + ending))
       refuse(
           "{0}{1}: no such file; tokens are a pair PREFIX.bin and PREFIX.idx, here with the prefix \"{0}\" (trireme prepare "
-          "makes "
-          "one)",
+          "makes one)",
           prefix, ending);
   return prefix;
 }

@@ -151,8 +151,7 @@ void refuse_split_tensor_groups(const std::vector<Place>& places, const Shape& s
     if (!inside_a_node(group))
       base::refuse(
           "placement.strict = true: tensor group of ranks {} .. {} spans nodes ({} and {}); use a parallel.tensor that divides "
-          "the "
-          "ranks of a node, and place ranks in blocks (srun --distribution=block)",
+          "the ranks of a node, and place ranks in blocks (srun --distribution=block)",
           group.front().rank, group.back().rank, group.front().host, group.back().host);
 }
 

@@ -47,8 +47,7 @@ void refuse_other_data(grid::World& world, const char* key, const std::string& p
       base::refuse(
           "{} = \"{}\": rank {} on {} finds other data there than rank 0:\n  rank 0: {}\n  rank {}: {}\n"
           "All ranks must read the same files: start them in the same folder, and copy the data to every node or to a file "
-          "system "
-          "that they share",
+          "system that they share",
           key, prefix, world.rank(), world.host(), first, world.rank(), own);
   });
 }

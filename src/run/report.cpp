@@ -112,8 +112,7 @@ std::string end_table(const RankTable& table, const Start& start) {
   if (schedule.stages > 1)
     text += fmt::format(
         "bubble: a stage waits {} = {:.3f} s for each second of forward + backward, by formula; measured, in the mean over the "
-        "ranks: "
-        "{:.3f} s{}\n",
+        "ranks: {:.3f} s{}\n",
         schedule::bubble_words(schedule.kind), schedule::bubble_formula(schedule), pipeline.mean / passes.mean,
         start.shares_cores ? " (there are more threads than cores: most of that is waiting for a core)" : "");
   return text + fmt::format("slowest rank in forward + backward: {} on {} ({:.3f} s; mean {:.3f} s)\n", passes.slowest,

@@ -154,8 +154,7 @@ void check_gpt2_pair(const std::string& weights, const config::Model& model) {
   if (!obstacle.empty())
     base::refuse(
         "{}: this file is there already and describes another model than the one to be written beside it: {}\nIt is not "
-        "replaced. "
-        "Choose another folder, or move it away",
+        "replaced. Choose another folder, or move it away",
         path, obstacle);
 }
 

@@ -59,8 +59,7 @@ void refuse_other_format(const std::string& path, const base::MappedFile& file) 
   };
   constexpr const char* pickle =
       "weights in PyTorch's own format (pickle); this program reads .safetensors, which save_pretrained of Hugging Face's "
-      "library "
-      "writes";
+      "library writes";
   static const std::vector<Format> formats = {
       {"version https://git-lfs", "a pointer of Git LFS, not the weights themselves; `git lfs pull` fetches them"},
       {"PK\x03\x04", pickle},

@@ -1,4 +1,4 @@
-// One axis of a chart: which values lie on it, where, and the numbers beside it.
+// One axis: which values lie on it, where, and the numbers beside it.
 #pragma once
 
 #include <limits>
@@ -6,6 +6,13 @@
 #include <vector>
 
 namespace trireme::view {
+
+/// Round numbers (1, 2 or 5 times a power of ten apart, no closer than `closest`) from `low` to `high`, both inside,
+/// about `wanted` of them.
+std::vector<double> round_ticks(double low, double high, int wanted, double closest = 0);
+
+/// A number with as many digits as tell it from the one `step` away.
+std::string tick_label(double number, double step);
 
 struct Tick {
   double value;

@@ -4,7 +4,7 @@
 
 #include <fmt/ranges.h>
 
-#include "view/svg.h"
+#include "view/axis.h"
 
 namespace trireme::view {
 

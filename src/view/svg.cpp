@@ -1,6 +1,5 @@
 #include "view/svg.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -57,23 +56,6 @@ std::string svg_head(double width, double height, const std::vector<Style>& styl
       "font-family=\"DejaVu Sans,Verdana,sans-serif\" font-size=\"12\">\n<style>\n{2}@media (prefers-color-scheme: dark) "
       "{{\n{3}}}\n</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n",
       width, height, rules(all, &Style::light), rules(all, &Style::dark));
-}
-
-std::vector<double> round_ticks(double low, double high, int wanted, double closest) {
-  if (!(high > low)) return {low};
-  const double rough = (high - low) / std::max(wanted, 1), power = std::pow(10, std::floor(std::log10(rough)));
-  const double digit = rough / power;
-  const double step = std::max(closest, power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10));
-  std::vector<double> ticks;
-  const double first = std::ceil(low / step - 1e-9), most = (high - low) / step + 1;
-  for (double k = 0; k <= most && (first + k) * step <= high + 1e-9 * step; ++k)
-    ticks.push_back((first + k) * step + 0.0);  // no -0
-  return ticks;
-}
-
-std::string tick_label(double number, double step) {
-  const double digits = number == 0 || step <= 0 ? 0 : std::ceil(std::log10(std::abs(number)) - std::log10(step)) + 2;
-  return fmt::format("{:.{}g}", number, std::clamp(static_cast<int>(digits), 6, 17));
 }
 
 std::string pixels(double number) {

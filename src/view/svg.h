@@ -1,4 +1,4 @@
-// What all drawings share: their head with its style sheet, text, ticks, numbers. A drawing is readable on a light page and on a
+// What all drawings share: their head with its style sheet, text, numbers. A drawing is readable on a light page and on a
 // dark one: it has a ground of its own, and colours for both, chosen by the reader's prefers-color-scheme.
 #pragma once
 
@@ -24,13 +24,6 @@ std::string xml_text(std::string_view text);
 /// <svg ...> of that size in pixels, with its style sheet and its ground; to be closed by </svg>. Besides `styles` there are
 /// .page (the ground), text, .grid (thin lines behind) and .frame (lines around).
 std::string svg_head(double width, double height, const std::vector<Style>& styles);
-
-/// Round numbers (1, 2 or 5 times a power of ten apart, no closer than `closest`) from `low` to `high`, both inside,
-/// about `wanted` of them.
-std::vector<double> round_ticks(double low, double high, int wanted, double closest = 0);
-
-/// A number with as many digits as tell it from the one `step` away.
-std::string tick_label(double number, double step);
 
 /// A number of pixels to a tenth, in as few characters as it takes.
 std::string pixels(double number);

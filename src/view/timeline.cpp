@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "view/axis.h"
 #include "view/pieces.h"
 #include "view/svg.h"
 
