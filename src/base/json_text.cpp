@@ -55,8 +55,9 @@ Json json_object(std::string_view text, const std::string& where, Exit status, t
   return json;
 }
 
-template nlohmann::json json_object(std::string_view, const std::string&, Exit, nlohmann::json::parser_callback_t);
-template nlohmann::ordered_json json_object(std::string_view, const std::string&, Exit,
-                                            nlohmann::ordered_json::parser_callback_t);
+template nlohmann::json json_object<nlohmann::json>(std::string_view, const std::string&, Exit,
+                                                    nlohmann::json::parser_callback_t);
+template nlohmann::ordered_json json_object<nlohmann::ordered_json>(std::string_view, const std::string&, Exit,
+                                                                    nlohmann::ordered_json::parser_callback_t);
 
 }  // namespace trireme::base

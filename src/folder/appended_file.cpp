@@ -25,12 +25,12 @@ AppendedFile::~AppendedFile() { ::close(file_); }
 
 int AppendedFile::write_waiting() {
   const off_t before = ::lseek(file_, 0, SEEK_END);
-  const int error = base::write_all(file_, waiting_);
-  if (error == 0)
-    waiting_.clear();
-  else [[maybe_unused]]
-    const int cut = ::ftruncate(file_, before);
-  return error;
+  if (const int error = base::write_all(file_, waiting_)) {
+    [[maybe_unused]] const int cut = ::ftruncate(file_, before);
+    return error;
+  }
+  waiting_.clear();
+  return 0;
 }
 
 void AppendedFile::append(std::string_view lines) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,9 +15,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/new_file.h"
+#include "base/new_folders.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "validation/unit/support/file_size_limit.h"
 
 namespace trireme::base {
 namespace {
@@ -203,6 +206,45 @@ TEST_F(Folder, TwoWritersOfOneNameWriteTwoFiles) {
   first.publish();
   EXPECT_EQ(read_file(path("f")), "first!");
   EXPECT_EQ(files(), 1u);
+}
+
+/// A limit on sizes makes the system write a part of what it is given.
+TEST_F(Folder, AllIsWrittenOrTheErrorIsTold) {
+  const Descriptor file(path("f"), O_RDWR | O_CREAT, Exit::failure);
+  EXPECT_EQ(write_all(file.get(), "abcdef"), 0);
+  EXPECT_EQ(write_all(file.get(), "XY", 2), 0);  // leaves where the file stands
+  EXPECT_EQ(write_all(file.get(), "g"), 0);
+  EXPECT_EQ(read_file(path("f")), "abXYefg");
+  {
+    const test::FileSizeLimit limit(10);
+    EXPECT_EQ(write_all(file.get(), std::string(20, 'z')), EFBIG);
+  }
+  EXPECT_EQ(read_file(path("f")), "abXYefgzzz");
+  EXPECT_EQ(write_all(-1, "x"), EBADF);
+}
+
+TEST(SystemWords, SayWhatToLookAt) {
+  EXPECT_EQ(system_words(ENOSPC), "No space left on device");
+  EXPECT_EQ(system_words(EDQUOT), "Disk quota exceeded (see `quota`)");
+  EXPECT_EQ(system_words(std::make_error_code(std::errc::file_too_large)),
+            "File too large (a limit on the size of files is in force: see `ulimit -f`)");
+}
+
+TEST_F(Folder, FoldersThatAreEmptyAtTheEndGoAgain) {
+  std::filesystem::create_directory(path("there"));
+  {
+    const NewFolders empty(path("there/a/b/c")), used(path("there/d/e")), none(""), again(path("there"));
+    write_file_atomically(path("there/d/f"), "x");
+    EXPECT_TRUE(std::filesystem::is_directory(path("there/a/b/c")));
+    EXPECT_TRUE(std::filesystem::is_directory(path("there/d/e")));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("there/a")));
+  EXPECT_FALSE(std::filesystem::exists(path("there/d/e")));
+  EXPECT_TRUE(std::filesystem::exists(path("there/d/f")));
+  NewFolders(path("kept/a")).keep();
+  EXPECT_TRUE(std::filesystem::is_directory(path("kept/a")));
+  expect_error([&] { NewFolders(path("there/new/../d/f/h")); }, Exit::bad_input, path("there/new/../d/f"), EEXIST);
+  EXPECT_FALSE(std::filesystem::exists(path("there/new"))) << "made before the one that could not be";
 }
 
 TEST_F(Folder, ANameThatWasTakenMeanwhileIsLeft) {

@@ -30,7 +30,7 @@ TEST(JsonText, ReadsAnObjectAndKeepsTheOrderWhereThatIsAsked) {
 
 TEST(JsonText, RefusesWhatIsNestedTooDeepAndSaysWhere) {
   EXPECT_EQ(json_object<json>("{\"k\":" + brackets(99) + "}", "f").size(), 1u);  // 100 with the object's own
-  expect_error(Exit::bad_input, {"f: line 2, column 104: brackets are nested more than 100 deep"},
+  expect_error(Exit::bad_input, {"f: line 2, column 105: brackets are nested more than 100 deep"},
                [] { json_object<json>("\n{\"k\":" + brackets(100) + "}", "f"); });
   // What stands in quotes is no bracket, also behind a quote that a backslash hides; one that hides a backslash hides nothing
   // else.
