@@ -15,8 +15,6 @@ Result checkpoint(std::vector<std::string> words) {
   return run(words);
 }
 
-bool says(const Result& result, const std::string& part) { return (result.out + result.err).find(part) != std::string::npos; }
-
 /// `heads`: in its metadata.
 std::string write_model(const std::string& path, bool heads = true) {
   return write_gpt2_file(

@@ -16,18 +16,11 @@ Result compare(std::vector<std::string> words) {
   return run(words);
 }
 
-void write(const std::string& path, const std::string& text) {
-  fs::create_directories(fs::path(path).parent_path());
-  std::ofstream(path) << text;
-}
-
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   const auto at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return text.replace(at, from.size(), to);
 }
-
-bool says(const Result& result, const std::string& part) { return (result.out + result.err).find(part) != std::string::npos; }
 
 class CompareCommand : public testing::Test {
  protected:
@@ -35,7 +28,7 @@ class CompareCommand : public testing::Test {
   const std::string reference_ = read_text(odd + "/reference.csv");
 
   std::string run_of(const std::string& csv) {
-    write(folder_ / "run/metrics.csv", csv);
+    write_text_below(folder_ / "run/metrics.csv", csv);
     return folder_ / "run";
   }
 };
@@ -57,7 +50,7 @@ TEST_F(CompareCommand, AWrongReferenceFailsAtItsStepWith3) {
   std::string wrong = loss;
   wrong[6] = wrong[6] == '5' ? '9' : '5';
   fs::copy(odd, folder_ / "odd");
-  write(folder_ / "odd/reference.csv", replaced(reference_, loss, wrong));
+  write_text_below(folder_ / "odd/reference.csv", replaced(reference_, loss, wrong));
   const Result result = compare({folder_ / "odd", run_of(reference_), "--junit", folder_ / "out.xml"});
   EXPECT_EQ(result.status, 3) << result.out;
   EXPECT_TRUE(says(result, "FAIL at step 4 (first): outside the limit")) << result.out;
@@ -75,24 +68,24 @@ TEST_F(CompareCommand, MissingAndExtraRowsAndNaNFailWith3) {
 }
 
 TEST_F(CompareCommand, RunsAreEqualWithoutATolerance) {
-  write(folder_ / "a/metrics.csv", "step,loss,validation_loss,seconds\n1,3,,0.1\n2,2,2.5,0.1\n");
-  write(folder_ / "b/metrics.csv", "step,loss,validation_loss,seconds\n1,3,,0.2\n2,2,2.5,0.2\n");
+  write_text_below(folder_ / "a/metrics.csv", "step,loss,validation_loss,seconds\n1,3,,0.1\n2,2,2.5,0.1\n");
+  write_text_below(folder_ / "b/metrics.csv", "step,loss,validation_loss,seconds\n1,3,,0.2\n2,2,2.5,0.2\n");
   EXPECT_EQ(compare({folder_ / "a", folder_ / "b"}).status, 0);
-  write(folder_ / "b/metrics.csv", "step,loss,validation_loss,seconds\n1,3,,0.2\n2,2,2.5000001,0.2\n");
+  write_text_below(folder_ / "b/metrics.csv", "step,loss,validation_loss,seconds\n1,3,,0.2\n2,2,2.5000001,0.2\n");
   const Result other = compare({folder_ / "a", folder_ / "b"});
   EXPECT_EQ(other.status, 3);
   EXPECT_TRUE(says(other, "FAIL at step 2")) << other.out;
-  write(folder_ / "limits.toml", "[validation_loss]\nabsolute = 1e-6\nreason = \"for this test\"\n");
+  write_text_below(folder_ / "limits.toml", "[validation_loss]\nabsolute = 1e-6\nreason = \"for this test\"\n");
   EXPECT_EQ(compare({folder_ / "a", folder_ / "b", "--tolerance", folder_ / "limits.toml"}).status, 0);
-  write(folder_ / "limits.toml", "[los]\nabsolute = 1e-6\nreason = \"a quantity that nobody has\"\n");
+  write_text_below(folder_ / "limits.toml", "[los]\nabsolute = 1e-6\nreason = \"a quantity that nobody has\"\n");
   EXPECT_EQ(compare({folder_ / "a", folder_ / "b", "--tolerance", folder_ / "limits.toml"}).status, 3);
 }
 
 TEST_F(CompareCommand, BadInputIs2AndNamesFileAndLine) {
   const std::string run = run_of(reference_);
   fs::create_directory(folder_ / "empty");
-  write(folder_ / "bad.csv", "step,loss\n1,2\n2,two\n");
-  write(folder_ / "bad.toml", "[loss]\nrelative = 1\n");
+  write_text_below(folder_ / "bad.csv", "step,loss\n1,2\n2,two\n");
+  write_text_below(folder_ / "bad.toml", "[loss]\nrelative = 1\n");
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
       {{odd}, "B is required"},
       {{odd, folder_ / "nowhere"}, "nowhere: no such file or folder"},
@@ -114,7 +107,7 @@ TEST_F(CompareCommand, BadInputIs2AndNamesFileAndLine) {
 
 TEST_F(CompareCommand, AnOutputThatIsAnInputIsRefused) {
   const std::string run = run_of(reference_), csv = folder_ / "run/metrics.csv", limits = folder_ / "limits.toml";
-  write(limits, "[loss]\nrelative = 1\nreason = \"for this test\"\n");
+  write_text_below(limits, "[loss]\nrelative = 1\nreason = \"for this test\"\n");
   fs::copy(odd, folder_ / "odd");
   fs::create_symlink(csv, folder_ / "link.csv");
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {

@@ -9,8 +9,6 @@
 namespace trireme::test {
 namespace {
 
-using Words = std::vector<std::string>;
-
 #if defined(__SANITIZE_ADDRESS__)
 constexpr const char* memory_limit = "";  // the sanitizer reserves terabytes
 #else

@@ -6,11 +6,12 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "validation/unit/support/words.h"
 
 namespace trireme::config {
 namespace {
 
-using Words = std::vector<std::string>;
+using test::Words;
 
 /// 12 layers, h = 48, a = 12, B = 24, b = 2: divisible by many things.
 Resolved read(const Words& overrides) {

@@ -8,11 +8,12 @@
 #include "base/philox.h"
 #include "config/keys.h"
 #include "config/reader.h"
+#include "validation/unit/support/words.h"
 
 namespace trireme::config {
 namespace {
 
-using Words = std::vector<std::string>;
+using test::Words;
 
 const std::string complete = R"([model]
 layers = 8

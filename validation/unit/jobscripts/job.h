@@ -7,8 +7,6 @@
 
 namespace trireme::test {
 
-using Words = std::vector<std::string>;
-
 // Each writes its words to $SEEN. One task of an array has the array's own job id: asked for that, Slurm speaks of every task.
 inline constexpr const char* squeue_text = R"(#!/bin/bash
 echo "squeue $*" >>"$SEEN"
@@ -43,27 +41,18 @@ mkdir -p "$run"
 exit "${CODE:-0}"
 )";
 
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-inline int count(const std::string& text, const std::string& part) {
-  int found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
-inline void write(const std::string& path, const std::string& text) {
-  fs::create_directories(fs::path(path).parent_path());
-  std::ofstream(path) << text;
+inline void write_script(const std::string& path, const std::string& text) {
+  write_text_below(path, text);
   chmod(path.c_str(), 0755);
 }
 
 /// Slurm's stand-ins in a folder of their own, a run's folder, and what was seen.
 struct Job {
   Job() {
-    write(folder / "bin/squeue", squeue_text);
-    write(folder / "bin/scontrol", scontrol_text);
-    write(folder / "bin/srun", srun_text);
-    write(folder / "bin/sleep", sleep_text);
+    write_script(folder / "bin/squeue", squeue_text);
+    write_script(folder / "bin/scontrol", scontrol_text);
+    write_script(folder / "bin/srun", srun_text);
+    write_script(folder / "bin/sleep", sleep_text);
   }
 
   /// `settings` NAME=VALUE, the last wins, or -u NAME; `words` after the input file. In the folder `in`, with `script`.

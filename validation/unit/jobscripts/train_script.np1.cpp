@@ -27,8 +27,8 @@ TEST(TrainScript, TrainsATaskOfAnArrayWhoseIdIsTheArrays) {
 TEST(TrainScript, RequeuesTheTaskAndNotTheWholeArray) {
   Job job;
   EXPECT_EQ(job.run(with(task, {"STATUS=85 saved at step 3 of 20: signal USR1", "CODE=1"})).status, 85);
-  EXPECT_EQ(count(job.seen, "scontrol requeue 7_3\n"), 1) << job.seen;
-  EXPECT_EQ(count(job.seen, "scontrol requeue"), 1) << job.seen;
+  EXPECT_EQ(occurrences(job.seen, "scontrol requeue 7_3\n"), 1) << job.seen;
+  EXPECT_EQ(occurrences(job.seen, "scontrol requeue"), 1) << job.seen;
 }
 
 TEST(TrainScript, PercentAIsTheNumberOfTheTask) {
@@ -91,11 +91,11 @@ TEST(TrainScript, ASignalAtTheBeginOfAShortJobIsPassedOnLater) {
   Job job;
   const Result result = job.run({"SIGNALS=kill -USR1 $PPID; until [ -n \"$got\" ]; do read -rt 0.02 <> <(:); done"});
   EXPECT_EQ(result.status, 0) << result.out << result.err;
-  EXPECT_EQ(count(result.out, "USR1 came too early, with 14"), 1) << result.out;  // 14400 s, less if the machine is slow
-  EXPECT_EQ(count(result.out, "The run is asked when 3600 s are left"), 1) << result.out;
+  EXPECT_EQ(occurrences(result.out, "USR1 came too early, with 14"), 1) << result.out;  // 14400 s, less if the machine is slow
+  EXPECT_EQ(occurrences(result.out, "The run is asked when 3600 s are left"), 1) << result.out;
   EXPECT_FALSE(contains(result.out, "USR1: the run is asked")) << result.out;
-  EXPECT_EQ(count(result.out, "ALRM: the run is asked to save and end"), 1) << result.out;
-  EXPECT_EQ(count(job.seen, "srun got USR1"), 1) << job.seen;
+  EXPECT_EQ(occurrences(result.out, "ALRM: the run is asked to save and end"), 1) << result.out;
+  EXPECT_EQ(occurrences(job.seen, "srun got USR1"), 1) << job.seen;
 }
 
 TEST(TrainScript, OtherSignalsAndALateUsr1ReachTheRunAtOnce) {
@@ -118,7 +118,7 @@ TEST(TrainScript, OtherSignalsAndALateUsr1ReachTheRunAtOnce) {
 
 TEST(TrainScript, ATurnWithoutAStepIsTheLast) {
   Job job;
-  write(job.directory + "/status", "85 saved at step 3 of 20: signal USR1, received by rank 0\n");
+  write_text_below(job.directory + "/status", "85 saved at step 3 of 20: signal USR1, received by rank 0\n");
   const Result stuck = job.run({"SLURM_RESTART_COUNT=1", "STATUS=85 saved at step 3 of 20: the job's time comes to its end"});
   EXPECT_EQ(stuck.status, 85);
   EXPECT_TRUE(contains(stuck.out, "this turn made no step, it is still step 3: not again")) << stuck.out;
@@ -185,7 +185,7 @@ TEST(TrainScript, UnderstandsEveryTimeThatSlurmPrints) {
   }
   Job job;  // a limit of the user's own stays alone
   job.run({}, {"run.time_limit=90s"});
-  EXPECT_TRUE(contains(job.seen, "[run.time_limit=90s]") && count(job.seen, "run.time_limit") == 1) << job.seen;
+  EXPECT_TRUE(contains(job.seen, "[run.time_limit=90s]") && occurrences(job.seen, "run.time_limit") == 1) << job.seen;
 }
 
 TEST(TrainScript, AWeightsOnlyStartIsNotRepeatedWhenTheJobComesBack) {
@@ -199,12 +199,12 @@ TEST(TrainScript, AWeightsOnlyStartIsNotRepeatedWhenTheJobComesBack) {
 /// A project in a folder with a space, submitted from another folder: Slurm runs a copy of the script.
 struct Elsewhere : Job {
   Elsewhere() {
-    write(project + "/jobscripts/train.sbatch", read_text("jobscripts/train.sbatch"));
-    write(folder / "spool/slurm_script", read_text("jobscripts/train.sbatch"));
+    write_script(project + "/jobscripts/train.sbatch", read_text("jobscripts/train.sbatch"));
+    write_script(folder / "spool/slurm_script", read_text("jobscripts/train.sbatch"));
     fs::create_directories(project + "/build");
     fs::create_symlink(program(), project + "/build/trireme");
     in = folder / "study two";
-    write(in + "/my input.toml", read_text("input/tiny.toml"));
+    write_text_below(in + "/my input.toml", read_text("input/tiny.toml"));
     input = "my input.toml";
     directory = "results of mine";
   }
@@ -244,7 +244,7 @@ TEST(TrainScript, SiteFilesAreReadAndTheirFailuresAreNotPassedOver) {
   Elsewhere job;
   const std::string command = "COMMAND=" + job.project + "/jobscripts/train.sbatch x",
                     site = job.project + "/jobscripts/site/here.env";
-  write(site, "[ -n \"$NOT_SET\" ] || true\nexport FROM_SITE=1 SLURM_MPI_TYPE=pmix\nMAX_RESTARTS=0\n");
+  write_text_below(site, "[ -n \"$NOT_SET\" ] || true\nexport FROM_SITE=1 SLURM_MPI_TYPE=pmix\nMAX_RESTARTS=0\n");
   Result result = job.submit({command, "SLURM_CLUSTER_NAME=here", "STATUS=85 saved at step 3 of 20: signal"});
   EXPECT_EQ(result.status, 85) << result.out << result.err;
   EXPECT_TRUE(contains(job.seen, "FROM_SITE=1") && contains(job.seen, "SLURM_MPI_TYPE=pmix")) << job.seen;
@@ -252,7 +252,7 @@ TEST(TrainScript, SiteFilesAreReadAndTheirFailuresAreNotPassedOver) {
   EXPECT_TRUE(contains(result.out, "0 restarts: not again")) << result.out;
   for (const std::string text :
        {"no_such_module load mpich\nexport FROM_SITE=1\n", "if then fi\n", "export FROM_SITE=1; false\n"}) {
-    write(site, text);
+    write_text_below(site, text);
     result = job.submit({command, "SITE=here"});
     EXPECT_EQ(result.status, 2) << text << result.out << result.err;
     EXPECT_TRUE(contains(result.err, site + ": this command failed: ")) << result.err;
@@ -262,7 +262,7 @@ TEST(TrainScript, SiteFilesAreReadAndTheirFailuresAreNotPassedOver) {
 
 TEST(TrainScript, AProgramThatTheNodeCannotRunIsNamed) {
   Job job;
-  write(job.folder / "broken", "#!/no/such/loader\n");
+  write_script(job.folder / "broken", "#!/no/such/loader\n");
   const Result result = job.run({"TRIREME=" + job.folder / "broken"});
   EXPECT_EQ(result.status, 2) << result.out << result.err;
   EXPECT_TRUE(contains(result.err, job.folder / "broken does not run on ")) << result.err;

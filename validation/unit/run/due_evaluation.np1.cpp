@@ -9,8 +9,6 @@
 namespace trireme::test {
 namespace {
 
-using Words = std::vector<std::string>;
-
 constexpr std::size_t validation_loss = 4;  // column of metrics.csv
 
 /// Evaluates after every step, so that any end meets one that is due. A step takes a while, so that there are few.

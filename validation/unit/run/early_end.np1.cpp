@@ -1,7 +1,5 @@
 // How a run ends early, as a user meets it: a stopped rank, signals, the job's time, STOP and SAVE. Oracle: what the test does to
 // the run, and the exit statuses of the design.
-#include <functional>
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -14,16 +12,6 @@ std::vector<std::string> endless(const std::string& run, const std::vector<std::
   std::vector<std::string> words = {"train", "input/tiny.toml", "run.directory=" + run, "run.steps=1000000"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-bool within_a_minute(const std::function<bool()>& condition) {
-  for (int k = 0; k < 1200; ++k) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-  return false;
 }
 
 /// Waits until the run has logged `steps` steps.

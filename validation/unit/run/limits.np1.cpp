@@ -15,11 +15,7 @@ namespace {
 class Limits : public testing::Test {
  protected:
   /// A file of the fake system, with its folders.
-  void put(const std::string& path, const std::string& text) {
-    const test::fs::path file = folder_.path() / path;
-    test::fs::create_directories(file.parent_path());
-    std::ofstream(file) << text << "\n";
-  }
+  void put(const std::string& path, const std::string& text) { test::write_text_below(folder_.path() / path, text + "\n"); }
 
   std::string group(const std::string& name) const { return (folder_.path() / "cgroup" / name).string(); }
 

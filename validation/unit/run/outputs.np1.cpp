@@ -12,8 +12,6 @@
 namespace trireme::test {
 namespace {
 
-using Words = std::vector<std::string>;
-
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool handles_crashes = true;  // the sanitizer itself
 #else
@@ -37,14 +35,6 @@ std::string steps_of(const std::string& run) {
   std::string text;
   for (const std::string& step : column(read_text(run + "/metrics.csv"), 0)) text += step + " ";
   return text;
-}
-
-bool within_a_minute(const std::function<bool()>& condition) {
-  for (int k = 0; k < 6000; ++k) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
 }
 
 TEST(StandardOutput, ARunGoesOnWithoutItAndSaysSoOnce) {

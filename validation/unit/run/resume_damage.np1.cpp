@@ -13,8 +13,6 @@
 namespace trireme::test {
 namespace {
 
-using Words = std::vector<std::string>;
-
 class ResumeDamage : public testing::Test {
  protected:
   ResumeDamage() {

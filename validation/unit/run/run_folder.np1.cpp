@@ -11,8 +11,6 @@
 namespace trireme::test {
 namespace {
 
-using Words = std::vector<std::string>;
-
 Words tiny(const Words& more) {
   Words words = {"train", fs::absolute("input/tiny.toml")};
   words.insert(words.end(), more.begin(), more.end());

@@ -12,8 +12,6 @@
 namespace trireme::test {
 namespace {
 
-using Words = std::vector<std::string>;
-
 class Starts : public testing::Test {
  protected:
   Result train(int ranks, const Words& more) const {

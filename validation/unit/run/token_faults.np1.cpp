@@ -9,8 +9,6 @@
 namespace trireme::test {
 namespace {
 
-using Words = std::vector<std::string>;
-
 constexpr std::int64_t vocabulary = 256, sequence = 32, batch = 16;  // of input/tiny.toml
 constexpr std::int64_t unscanned = 300'000'000;                      // more tokens than a start looks at
 

@@ -13,8 +13,6 @@
 namespace trireme::test {
 namespace {
 
-using Words = std::vector<std::string>;
-
 /// `documents` documents of `length` tokens, other ones for another `factor`.
 void write_tokens(const std::string& prefix, int documents, int length, int factor) {
   for (const char* ending : {".bin", ".idx"}) fs::remove(prefix + ending);

@@ -14,8 +14,8 @@ namespace {
 
 const Cut cuts[] = {{1, 1, 1}, {2, 1, 1}, {4, 1, 1}, {1, 2, 1}, {2, 2, 1}, {4, 2, 1}, {2, 1, 2}, {1, 4, 3}};
 
-Words read_slice(const store::CheckpointReader& reader, store::Quantity quantity, const spec::Parameter& parameter,
-                 const spec::Slice& slice) {
+Bits read_slice(const store::CheckpointReader& reader, store::Quantity quantity, const spec::Parameter& parameter,
+                const spec::Slice& slice) {
   std::vector<float> values(static_cast<std::size_t>(slice.elements()), 7.0f);
   reader.read({quantity, parameter.name, parameter.shape, slice.start, slice.count, values.data()});
   return words_of(values);

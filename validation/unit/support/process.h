@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "validation/unit/support/words.h"
+
 namespace trireme::test {
 
 namespace fs = std::filesystem;
@@ -60,6 +62,8 @@ struct Result {
   int status;  // exit status; 128 + signal
   std::string out, err;
 };
+
+inline bool says(const Result& result, const std::string& part) { return contains(result.out + result.err, part); }
 
 /// A child process whose outputs go to files.
 class Process {

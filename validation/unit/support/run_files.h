@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cctype>
+#include <functional>
 
 #include <gtest/gtest.h>
 
@@ -23,12 +24,6 @@ inline std::vector<std::string> column(const std::string& csv, std::size_t index
   return values;
 }
 
-inline int occurrences(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 /// Process ids of the ranks of the run in `directory`.
 inline std::vector<pid_t> ranks_of(const std::string& directory) {
   std::vector<pid_t> pids;
@@ -42,14 +37,21 @@ inline std::vector<pid_t> ranks_of(const std::string& directory) {
   return pids;
 }
 
-/// Waits until metrics.csv of the run has the row of `step`; false after a minute.
-inline bool reaches(const std::string& directory, int step) {
+/// Waits until it is so; false after a minute.
+inline bool within_a_minute(const std::function<bool()>& condition) {
   for (int k = 0; k < 12000; ++k) {
-    const auto steps = column(read_text(directory + "/metrics.csv"), 0);
-    if (!steps.empty() && std::atoi(steps.back().c_str()) >= step) return true;
+    if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return false;
+}
+
+/// Waits until metrics.csv of the run has the row of `step`; false after a minute.
+inline bool reaches(const std::string& directory, int step) {
+  return within_a_minute([&] {
+    const auto steps = column(read_text(directory + "/metrics.csv"), 0);
+    return !steps.empty() && std::atoi(steps.back().c_str()) >= step;
+  });
 }
 
 }  // namespace trireme::test

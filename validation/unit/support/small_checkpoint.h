@@ -44,22 +44,22 @@ inline std::uint32_t bits_of(store::Quantity quantity, const std::string& name, 
   return static_cast<std::uint32_t>(x >> 32);
 }
 
-using Words = std::vector<std::uint32_t>;
+using Bits = std::vector<std::uint32_t>;
 
-inline std::vector<float> floats_of(const Words& words) {
+inline std::vector<float> floats_of(const Bits& words) {
   std::vector<float> floats;
   for (const std::uint32_t word : words) floats.push_back(std::bit_cast<float>(word));
   return floats;
 }
-inline Words words_of(const std::vector<float>& floats) {
-  Words words;
+inline Bits words_of(const std::vector<float>& floats) {
+  Bits words;
   for (const float& f : floats) words.push_back(std::bit_cast<std::uint32_t>(f));
   return words;
 }
 
 /// The values of a slice, dense.
-inline Words expected(store::Quantity quantity, const spec::Parameter& parameter, const spec::Slice& slice, std::uint64_t seed) {
-  Words values;
+inline Bits expected(store::Quantity quantity, const spec::Parameter& parameter, const spec::Slice& slice, std::uint64_t seed) {
+  Bits values;
   for (const std::int64_t first : global_offsets(parameter, slice))
     for (std::int64_t k = 0; k < slice.count.back(); ++k) values.push_back(bits_of(quantity, parameter.name, first + k, seed));
   return values;

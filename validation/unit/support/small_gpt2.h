@@ -2,13 +2,13 @@
 #pragma once
 
 #include <bit>
-#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "store/gpt2_names.h"
 #include "validation/unit/support/small_checkpoint.h"
+#include "validation/unit/support/words.h"
 
 namespace trireme::test {
 
@@ -43,7 +43,5 @@ inline std::string write_gpt2_file(const std::string& path, const Gpt2Form& form
   writer.finish();
   return path;
 }
-
-inline void write_text(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
 }  // namespace trireme::test

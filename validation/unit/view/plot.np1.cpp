@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "validation/unit/support/words.h"
 #include "validation/unit/support/xml.h"
 #include "view/axis.h"
 #include "view/line_chart.h"
@@ -18,12 +19,6 @@ using view::Point;
 using Values = std::vector<double>;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t number = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++number;
-  return number;
-}
 
 Chart chart(const std::vector<Point>& points) { return {"A <chart>", "step", "y & z", false, false, {{"one", points, false}}}; }
 
@@ -88,15 +83,15 @@ TEST(LineChart, ALineHasItsPointsAndNoGapIsBridged) {
   EXPECT_NE(drawing.find("A &lt;chart&gt;"), std::string::npos);
   const auto path = drawing.rfind("<path class=\"c0\" d=\"M");
   const std::string line = drawing.substr(path + 20, drawing.find('"', path + 20) - path - 20);
-  EXPECT_EQ(count(line, "M"), 2u) << line;
-  EXPECT_EQ(count(line, "L"), 2u) << line;
+  EXPECT_EQ(occurrences(line, "M"), 2) << line;
+  EXPECT_EQ(occurrences(line, "L"), 2) << line;
 }
 
 TEST(LineChart, OnePointIsADot) {
   const std::string drawing = line_chart(chart({{1, 5}}));
   EXPECT_EQ(xml_fault(drawing), "");
-  EXPECT_EQ(count(drawing, "<circle"), 1u);
-  EXPECT_EQ(count(line_chart(chart({{1, 5}, {2, nan}, {3, 5}})), "<circle"), 2u);
+  EXPECT_EQ(occurrences(drawing, "<circle"), 1);
+  EXPECT_EQ(occurrences(line_chart(chart({{1, 5}, {2, nan}, {3, 5}})), "<circle"), 2);
 }
 
 TEST(LineChart, WithoutPointsItIsRefused) {
@@ -109,14 +104,15 @@ TEST(LineChart, ALogarithmicAxisLeavesOutWhatHasNoLogarithm) {
   logarithmic.logarithmic = true;
   const std::string drawing = line_chart(logarithmic);
   EXPECT_EQ(xml_fault(drawing), "");
-  EXPECT_EQ(count(drawing, ">y &amp; z, log scale</text>"), 1u);
-  for (const char* tick : {">1</text>", ">10</text>", ">100</text>", ">1000</text>"}) EXPECT_GE(count(drawing, tick), 1u) << tick;
+  EXPECT_EQ(occurrences(drawing, ">y &amp; z, log scale</text>"), 1);
+  for (const char* tick : {">1</text>", ">10</text>", ">100</text>", ">1000</text>"})
+    EXPECT_GE(occurrences(drawing, tick), 1) << tick;
 }
 
 TEST(LineChart, StepsAreWholeNumbersAndTheirLabelsInThePicture) {
   const std::string few = line_chart(chart({{1, 5}, {2, 4}, {3, 3}}));
-  EXPECT_EQ(count(few, ">1.5</text>"), 0u);
-  EXPECT_EQ(count(few, ">2</text>"), 1u);
+  EXPECT_EQ(occurrences(few, ">1.5</text>"), 0);
+  EXPECT_EQ(occurrences(few, ">2</text>"), 1);
   const std::string many = line_chart(chart({{0, 5}, {1e9, 4}}));
   const auto at = many.find(">1000000000</text>"), x = many.rfind("x=\"", at);
   EXPECT_LE(std::stod(many.substr(x + 3)) + 7.3 / 2 * 10, 860) << "the picture is 860 wide, a digit 7.3";
@@ -125,8 +121,8 @@ TEST(LineChart, StepsAreWholeNumbersAndTheirLabelsInThePicture) {
 TEST(LineChart, TheLegendHasNoCurveWithoutPoints) {
   Chart two = chart({{1, 5}, {2, 4}});
   two.curves.push_back({"other", {{1, nan}}, false});
-  EXPECT_EQ(count(line_chart(two), ">one</text>"), 1u);
-  EXPECT_EQ(count(line_chart(two), ">other</text>"), 0u);
+  EXPECT_EQ(occurrences(line_chart(two), ">one</text>"), 1);
+  EXPECT_EQ(occurrences(line_chart(two), ">other</text>"), 0);
 }
 
 TEST(LineChart, NoisyCurvesGetAThinLineOfMeansThatHidesNothing) {
@@ -135,8 +131,8 @@ TEST(LineChart, NoisyCurvesGetAThinLineOfMeansThatHidesNothing) {
   Chart smooth = chart(points);
   smooth.curves[0].smoothed = true;
   const std::string drawing = line_chart(smooth);
-  EXPECT_EQ(count(drawing, "stroke-linejoin"), 2u);
-  EXPECT_EQ(count(drawing, "stroke-width=\"1.5\""), 2u) << "both as thin as the other";
+  EXPECT_EQ(occurrences(drawing, "stroke-linejoin"), 2);
+  EXPECT_EQ(occurrences(drawing, "stroke-width=\"1.5\""), 2) << "both as thin as the other";
   EXPECT_EQ(xml_fault(drawing), "");
 }
 
@@ -145,8 +141,8 @@ TEST(LineChart, ALevelIsALineWithItsName) {
   held.levels = {{"entropy of <it>", 1.25}, {"beyond", 1 / 0.0}};
   const std::string drawing = line_chart(held);
   EXPECT_EQ(xml_fault(drawing), "");
-  EXPECT_EQ(count(drawing, "class=\"level\""), 1u);
-  EXPECT_EQ(count(drawing, ">entropy of &lt;it&gt;: 1.2500</text>"), 1u);
+  EXPECT_EQ(occurrences(drawing, "class=\"level\""), 1);
+  EXPECT_EQ(occurrences(drawing, ">entropy of &lt;it&gt;: 1.2500</text>"), 1);
 }
 
 TEST(LineChart, ALongLegendTakesMoreLinesAndStaysInThePicture) {
@@ -155,7 +151,7 @@ TEST(LineChart, ALongLegendTakesMoreLinesAndStaysInThePicture) {
   while (many.curves.size() < 12) many.curves.push_back(many.curves[0]);
   const std::string drawing = line_chart(many);
   EXPECT_EQ(xml_fault(drawing), "");
-  EXPECT_EQ(count(drawing, ">" + many.curves[0].name + "</text>"), 12u);
+  EXPECT_EQ(occurrences(drawing, ">" + many.curves[0].name + "</text>"), 12);
   for (auto at = drawing.find(">xxx"); at != std::string::npos; at = drawing.find(">xxx", at + 1)) {
     const auto x = drawing.rfind("x=\"", at);
     EXPECT_LE(std::stod(drawing.substr(x + 3)) + 30 * 7.3, 860) << "the picture is 860 wide, a letter 7.3";
@@ -175,7 +171,7 @@ void expect_numbers(const std::string& drawing, const std::string& what) {
   EXPECT_EQ(xml_fault(drawing), "") << what;
   for (const char* none : {"nan", "inf", "\"\""})
     EXPECT_EQ(drawing.substr(drawing.find("</style>")).find(none), std::string::npos) << what << ": " << none;
-  EXPECT_GE(count(drawing, "class=\"grid\""), 2u) << what << ": ticks on both axes";
+  EXPECT_GE(occurrences(drawing, "class=\"grid\""), 2) << what << ": ticks on both axes";
 }
 
 TEST(LineChart, DrawsWhateverNumbersThereAre) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "validation/unit/support/words.h"
 #include "validation/unit/support/xml.h"
 #include "view/pieces.h"
 #include "view/schedule_text.h"
@@ -21,12 +22,7 @@ using schedule::Act;
 using schedule::Kind;
 using schedule::make_schedule;
 using schedule::Schedule;
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t number = 0;
-  for (auto place = text.find(part); place != std::string::npos; place = text.find(part, place + 1)) ++number;
-  return number;
-}
+using test::occurrences;
 
 std::string picture_of(const Schedule& schedule, int columns) {
   const schedule::Timing timing = simulate(schedule, stage_costs(schedule));
@@ -80,18 +76,18 @@ TEST(Render, ListingNamesChunksWhenThereAreSeveral) {
 
 TEST(Render, DrawingHasABoxAPass) {
   const std::string drawing = drawing_of(make_schedule(Kind::gpipe, 3, 1, 12));
-  EXPECT_EQ(count(drawing, "<title>forward"), 36u);
-  EXPECT_EQ(count(drawing, "<title>backward"), 36u);
-  EXPECT_EQ(count(drawing, ">11</text>"), 6u) << "the number in each box";
-  EXPECT_EQ(count(drawing, ">stage 2</text>"), 1u);
-  EXPECT_EQ(count(drawing, "http"), 1u) << "nothing from elsewhere but the name space";
+  EXPECT_EQ(occurrences(drawing, "<title>forward"), 36);
+  EXPECT_EQ(occurrences(drawing, "<title>backward"), 36);
+  EXPECT_EQ(occurrences(drawing, ">11</text>"), 6) << "the number in each box";
+  EXPECT_EQ(occurrences(drawing, ">stage 2</text>"), 1);
+  EXPECT_EQ(occurrences(drawing, "http"), 1) << "nothing from elsewhere but the name space";
 }
 
 TEST(Timeline, NumbersFitIntoTheirBoxesOnEightStages) {
   const std::string drawing = drawing_of(make_schedule(Kind::one_f_one_b, 8, 1, 24));
   EXPECT_EQ(test::xml_fault(drawing), "");
   for (const char* number : {">0</text>", ">17</text>", ">23</text>"})
-    EXPECT_GE(count(drawing, number), 16u) << number << ": forward and backward on each of 8 stages";
+    EXPECT_GE(occurrences(drawing, number), 16) << number << ": forward and backward on each of 8 stages";
 }
 
 TEST(Timeline, WhatIsInsideABoxLiesAtItsFootAndHidesNoNumber) {
@@ -99,16 +95,16 @@ TEST(Timeline, WhatIsInsideABoxLiesAtItsFootAndHidesNoNumber) {
   timeline.lanes[0].boxes.push_back({.begin = 1, .end = 2, .tint = Tint::collective, .inside = true, .title = "wait"});
   const std::string drawing = svg(timeline);
   EXPECT_EQ(test::xml_fault(drawing), "");
-  EXPECT_EQ(count(drawing, ">7</text>"), 1u);
-  EXPECT_EQ(count(drawing, "<title>"), 1u) << "the wait is a strip, no box";
-  EXPECT_EQ(count(drawing, "class=\"t4\""), 2u) << "in the legend and in the row";
+  EXPECT_EQ(occurrences(drawing, ">7</text>"), 1);
+  EXPECT_EQ(occurrences(drawing, "<title>"), 1) << "the wait is a strip, no box";
+  EXPECT_EQ(occurrences(drawing, "class=\"t4\""), 2) << "in the legend and in the row";
 }
 
 TEST(Timeline, TheLegendSaysWhatWhiteIsWhereThereIsWhite) {
   Timeline timeline{"", "ms", {{"rank 0", {{.begin = 0, .end = 10, .tint = Tint::forward, .title = ""}}}}};
-  EXPECT_EQ(count(svg(timeline), ">idle</text>"), 0u);
+  EXPECT_EQ(occurrences(svg(timeline), ">idle</text>"), 0);
   timeline.lanes.push_back({"rank 1", {{.begin = 0, .end = 9, .tint = Tint::forward, .title = ""}}});
-  EXPECT_EQ(count(svg(timeline), ">idle</text>"), 1u);
+  EXPECT_EQ(occurrences(svg(timeline), ">idle</text>"), 1);
 }
 
 TEST(Timeline, ALongLegendStaysInThePicture) {
@@ -132,7 +128,7 @@ TEST(Timeline, ALongLegendStaysInThePicture) {
 }
 
 TEST(Timeline, LaterChunksAreLighterAndNothingIsDrawnOfNothing) {
-  EXPECT_EQ(count(drawing_of(make_schedule(Kind::interleaved, 2, 2, 4)), "class=\"t0l\""), 1u + 8u);
+  EXPECT_EQ(occurrences(drawing_of(make_schedule(Kind::interleaved, 2, 2, 4)), "class=\"t0l\""), 1 + 8);
   EXPECT_EQ(test::xml_fault(svg(Timeline{})), "");
 }
 
@@ -188,10 +184,10 @@ TEST(Timeline, AWindowCutsBoxesOffAtItsEnds) {
     timeline.lanes[0].boxes.push_back({.begin = begin, .end = end, .tint = Tint::forward, .title = fmt::format("F{}", begin)});
   const std::string drawing = svg(timeline);
   EXPECT_EQ(test::xml_fault(drawing), "");
-  EXPECT_EQ(count(drawing, "<title>"), 3u);
-  EXPECT_EQ(count(drawing, "<title>F8: 8 to 12 ms</title>"), 1u) << "the box says when it really was";
-  EXPECT_EQ(count(drawing, ">20</text>"), 1u) << "on the axis";
-  EXPECT_EQ(count(drawing, ">0</text>"), 0u);
+  EXPECT_EQ(occurrences(drawing, "<title>"), 3);
+  EXPECT_EQ(occurrences(drawing, "<title>F8: 8 to 12 ms</title>"), 1) << "the box says when it really was";
+  EXPECT_EQ(occurrences(drawing, ">20</text>"), 1) << "on the axis";
+  EXPECT_EQ(occurrences(drawing, ">0</text>"), 0);
 }
 
 TEST(Timeline, TimesWithoutAnyLengthAreDrawn) {
