@@ -184,8 +184,7 @@ bool FolderLock::keep() {
     if (!std::exchange(cannot_keep_, true))
       note_ = fmt::format(
           "warning: the lock of this run was removed or replaced, and cannot be made anew: {}. Until then, a second start in "
-          "this "
-          "folder is not refused: do not make one\n",
+          "this folder is not refused: do not make one\n",
           error.what());
   }
   return true;

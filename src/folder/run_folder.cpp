@@ -216,8 +216,7 @@ bool RunFolder::is_ours() {
 std::string RunFolder::how_taken() const {
   return fmt::format(
       "run.directory = \"{}\": the file lock in it was removed or replaced during this run, and another run has begun there "
-      "({}). "
-      "This run ends without a save and leaves the folder to the other one",
+      "({}). This run ends without a save and leaves the folder to the other one",
       path_, taken_by_);
 }
 

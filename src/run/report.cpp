@@ -72,8 +72,7 @@ std::string start_block(const config::Config& config, const Start& start) {
   if (start.shares_cores)
     text += fmt::format(
         "note: the ranks of this node have {} thread{} each, which is more than its cores in all. The run works, but its times "
-        "do "
-        "not show how fast it can be. For such times, start fewer ranks on a node{}\n",
+        "do not show how fast it can be. For such times, start fewer ranks on a node{}\n",
         start.threads, start.threads == 1 ? "" : "s", start.threads == 1 ? "" : ", or set run.threads lower");
   text += view::layout_text(config, start.layout);
   return text + memory_line(start) + view::flops_line(config) + fmt::format("results in {}\n", config.run.directory);
