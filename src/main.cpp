@@ -45,18 +45,20 @@ std::string usage() {
   return text + "\n  --version  says what this program was built with\n";
 }
 
+/// This program may be one of several that mpiexec started, also where it starts no MPI.
+grid::LaunchedProcess this_process() {
+  return grid::launched_process([](const char* variable) { return std::getenv(variable); });
+}
+
 /// A command of one process that mpiexec started several times: the copies would race for the same files.
 void refuse_many(std::string_view name) {
-  const grid::LaunchedProcess process = grid::launched_process([](const char* variable) { return std::getenv(variable); });
-  if (process.count <= 1) return;
-  if (process.rank > 0) throw grid::Agreed{base::Exit::bad_input, ""};
-  base::refuse("error: trireme {} is one process: start it without mpiexec", name);
+  if (this_process().count > 1) base::refuse("error: trireme {} is one process: start it without mpiexec", name);
 }
 
 int dispatch(int argc, char** argv) {
   const std::string_view name = argc > 1 ? argv[1] : "";
   if (name == "--help" || name == "-h" || name == "--version") {
-    fmt::print("{}", name == "--version" ? command::version_text() : usage());
+    if (this_process().rank == 0) fmt::print("{}", name == "--version" ? command::version_text() : usage());
     return 0;
   }
   const auto found = std::find_if(commands.begin(), commands.end(), [&](const Command& c) { return c.name == name; });
@@ -82,8 +84,8 @@ int main(int argc, char** argv) {
     return status;
   } catch (const grid::Agreed& end) {  // already said, by one rank
     return static_cast<int>(end.status);
-  } catch (const base::Error& error) {
-    base::print_error(error.what());
+  } catch (const base::Error& error) {  // once MPI runs, errors are agreed
+    grid::say_as_one(error.what());
     return static_cast<int>(error.status());
   } catch (const std::exception& error) {
     base::print_error(std::ferror(stdout) ? "error: standard output: cannot write" : "trireme: " + base::words_of(error));

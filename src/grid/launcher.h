@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 namespace trireme::grid {
 
@@ -11,5 +12,9 @@ struct LaunchedProcess {
 };
 /// `variable` reads the environment: null if unset.
 LaunchedProcess launched_process(const std::function<const char*(const char*)>& variable);
+
+/// For what ends a program before there is a world that could agree: the process that the launcher calls the first prints the
+/// message to standard error; the others leave it the time to.
+void say_as_one(const std::string& message);
 
 }  // namespace trireme::grid

@@ -71,16 +71,6 @@ constexpr LauncherVariables launchers[] = {{"PMI_SIZE", "PMI_RANK"},
   end_all_ranks(base::Exit::failure, fmt::format("a rank on {}: {}", host_name(), why));
 }
 
-/// Before there is a world that could agree: one message, from the process the launcher calls the first.
-[[noreturn]] void refuse_start(const std::string& message) {
-  bool first = true;
-  for (const LauncherVariables& launcher : launchers)
-    if (const char* value = std::getenv(launcher.rank)) first = first && std::atoi(value) == 0;
-  if (first) base::print_error(message);
-  if (!first) sleep(2);  // some launchers end all processes when one has ended, and the first may not have spoken yet
-  throw Agreed{base::Exit::bad_input, message};
-}
-
 }  // namespace
 
 void mpi_failed(int error, const char* call, const char* file, int line) {
@@ -105,6 +95,12 @@ LaunchedProcess launched_process(const std::function<const char*(const char*)>& 
     if (count && !launcher.of_job) return {std::atoi(count), rank ? std::atoi(rank) : 0};
   }
   return {};
+}
+
+void say_as_one(const std::string& message) {
+  const LaunchedProcess process = launched_process([](const char* name) { return std::getenv(name); });
+  if (process.rank == 0) return base::print_error(message);
+  sleep(2);  // some launchers end all processes when one has ended, and the first may not have spoken yet
 }
 
 std::optional<std::string> launcher_mismatch(int size, const std::function<const char*(const char*)>& variable) {
@@ -136,7 +132,8 @@ World::Session::Session() {
   if (provided < MPI_THREAD_MULTIPLE) refusal = "error: this MPI library has no MPI_THREAD_MULTIPLE, which the watchdog needs";
   if (!refusal) return;
   MPI_Finalize();
-  refuse_start(*refusal);
+  say_as_one(*refusal);
+  throw Agreed{base::Exit::bad_input, *refusal};
 }
 
 World::Session::~Session() { MPI_Finalize(); }
