@@ -186,6 +186,44 @@ TEST_F(TraceFile, TextOnTheGlobalHeapIsNotRead) {
   }
 }
 
+/// 2^32 + x: cut to 32 bits it would be x, which is right. Oracle: HDF5 writes the number into the file.
+TEST_F(TraceFile, ACoordinateBeyond32BitsIsRefused) {
+  const auto attribute = [](const char* name, std::int64_t right) {
+    return [name, wrong = right + (std::int64_t{1} << 32)](hid_t file) {
+      H5Adelete_by_name(file, "rank-00001", name, H5P_DEFAULT);
+      const hid_t space = H5Screate(H5S_SCALAR), attribute = H5Acreate_by_name(file, "rank-00001", name, H5T_STD_I64LE, space,
+                                                                               H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+      EXPECT_GE(H5Awrite(attribute, H5T_NATIVE_INT64, &wrong), 0);
+      H5Aclose(attribute), H5Sclose(space);
+    };
+  };
+  const auto column = [](const char* name) {
+    return [name](hid_t file) {
+      const hid_t dataset = H5Dopen2(file, (std::string("rank-00001/") + name).c_str(), H5P_DEFAULT);
+      std::int64_t values[2] = {};
+      EXPECT_GE(H5Dread(dataset, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), 0);
+      values[1] += std::int64_t{1} << 32;
+      EXPECT_GE(H5Dwrite(dataset, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), 0);
+      H5Dclose(dataset);
+    };
+  };
+  const std::vector<std::pair<std::function<void(hid_t)>, std::string>> forgeries = {
+      {attribute("tensor", 0), "rank-00001: damaged: tensor 4294967296"},
+      {attribute("data", 0), "rank-00001: damaged: data 4294967296"},
+      {attribute("pipeline", 1), "rank-00001: damaged: pipeline 4294967297"},
+      {attribute("pipeline", 1 - (std::int64_t{1} << 33)), "rank-00001: damaged: pipeline -4294967295"},
+      {column("microbatch"), "rank-00001: damaged: event 1: microbatch 4294967296"},
+      {column("chunk"), "rank-00001: damaged: event 1: chunk 4294967296"},
+      {column("peer"), "rank-00001: damaged: event 1: peer 4294967295"},
+      {column("kind"), "rank-00001: damaged: event 1: kind "}};
+  for (const auto& [change, message] : forgeries) {
+    forge(change);
+    EXPECT_EQ(store::seal_fault(path_), "") << "the forger made the seal anew";
+    expect_error(Exit::bad_input, {path_, message}, [&] { store::read_trace(path_); });
+    SetUp();
+  }
+}
+
 TEST_F(TraceFile, TheCommandSaysItInOneLine) {
   std::string bytes = read_text(path_);
   bytes[bytes.size() / 2] ^= 1;
