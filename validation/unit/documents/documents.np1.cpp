@@ -81,7 +81,8 @@ TEST(Documents, EveryCommandRunsAsPrinted) {
       const Result result = run_commands(block.commands, scratch);
       const std::string where = fmt::format("{}:{}:\n{}", path, block.line, block.commands);
       EXPECT_EQ(result.status, block.status()) << where << result.out << result.err;
-      EXPECT_EQ(first_missing_line(block.output, result.out + result.err), "") << where << result.out << result.err;
+      EXPECT_EQ(first_missing_line(block.output, result.out + result.err, block.varying()), "")
+          << where << result.out << result.err;
     }
   }
 }
@@ -91,6 +92,13 @@ TEST(Documents, EveryBlockOfCommandsSaysWhetherItIsRun) {
     const Page page = read_page(project(), path);
     for (const Block& block : page.blocks) expect_marked(block, page);
   }
+}
+
+TEST(Documents, NothingIsSaidToVaryThatIsNotShown) {
+  for (const std::string& path : all_pages(project()))
+    for (const Block& block : read_page(project(), path).blocks)
+      for (const std::string& piece : block.varying())
+        EXPECT_NE(normal(block.output).find(piece), std::string::npos) << path << ":" << block.line << ": " << piece;
 }
 
 TEST(Documents, NameTargetsAndFilesThatExist) {
@@ -135,12 +143,21 @@ TEST(Page, KnowsMarksCommandsAndOutputs) {
   EXPECT_EQ(page.spans, std::vector<std::string>{"make run"});
 }
 
-TEST(Page, ComparesOutputsButForNumbersAndSpace) {
-  const std::string printed = "step 1/20  loss 5.61\nstep 2/20  loss 5.02\ndone, 3 files\n";
-  EXPECT_EQ(first_missing_line("step 7/9 loss 0.1\n...\ndone, ...\n", printed), "");
+TEST(Page, ComparesOutputsButForSpaceAndWhatVaries) {
+  const std::string printed = "step 1/20  loss 5.61\nstep 2/20  loss 5.02\ndone, 3 files (all)\n";
+  EXPECT_EQ(first_missing_line("step 1/20 loss 5.61\n...\ndone, ...\n", printed), "");
+  EXPECT_EQ(first_missing_line("step 1/20 loss 0.1\n", printed, {"loss 0.1"}), "");
+  EXPECT_EQ(first_missing_line("step 1/20 loss 0.1\n", printed), "step 1/20 loss 0.1") << "a number that is not said to vary";
+  EXPECT_EQ(first_missing_line("step 7/20 loss 0.1\n", printed, {"loss 0.1"}), "step 7/20 loss 0.1") << "another number";
+  EXPECT_EQ(first_missing_line("done, 3 files (all)\n", printed), "") << "signs are themselves";
+  EXPECT_EQ(first_missing_line("done. 3 files (all)\n", printed), "done. 3 files (all)");
   EXPECT_EQ(first_missing_line("step 1/20  losses 5.61\n", printed), "step 1/20  losses 5.61");
-  EXPECT_EQ(first_missing_line("done, 3 files\nstep 1/20 loss 1\n", printed), "step 1/20 loss 1") << "in this order";
-  EXPECT_EQ(first_missing_line("step 1/20 loss 1\nstep 1/20 loss 1\nstep 1/20 loss 1\n", printed), "step 1/20 loss 1");
+  EXPECT_EQ(first_missing_line("done, ...\nstep 1/20 ...\n", printed), "step 1/20 ...") << "in this order";
+  EXPECT_EQ(first_missing_line("step ...\nstep ...\nstep ...\n", printed), "step ...");
+  const Block block{.mark = "run: exit 3; varies: 83 ms, loss 5.5 at 3"};
+  EXPECT_EQ(block.varying(), (std::vector<std::string>{"83 ms", "loss 5.5 at 3"}));
+  EXPECT_EQ(block.status(), 3);
+  EXPECT_TRUE(block.is_run());
 }
 
 }  // namespace
