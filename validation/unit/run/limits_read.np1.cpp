@@ -1,11 +1,10 @@
 // The limits of a machine, from folders that look like /proc and /sys/fs/cgroup. Oracle: numbers written into these folders;
 // exact.
-#include "run/limits.h"
-
 #include <cmath>
 
 #include <gtest/gtest.h>
 
+#include "run/limits.h"
 #include "run/resources.h"
 #include "validation/unit/support/process.h"
 
