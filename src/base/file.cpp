@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/new_file.h"
+#include "base/text.h"
 #include "base/units.h"
 
 namespace trireme::base {
@@ -20,14 +21,6 @@ struct stat status_of(const Descriptor& file, const std::string& path) {
   struct stat status = {};
   if (::fstat(file.get(), &status) != 0) fail("{}: cannot stat: {}", path, system_words(errno));
   return status;
-}
-
-/// The system's words; of a relative path that is missing, also where it was looked for.
-std::string reason(const std::string& path, int error) {
-  std::error_code ignored;
-  const auto absolute = std::filesystem::absolute(path, ignored);
-  const bool says_more = error == ENOENT && !ignored && absolute != path;
-  return system_words(error) + (says_more ? fmt::format(" (it was looked for at {})", absolute.string()) : "");
 }
 
 void require_regular_mode(mode_t mode, const std::string& path) {
@@ -54,7 +47,9 @@ std::string system_words(int error) {
 bool is_unsupported(int error) { return error == ENOSYS || error == EOPNOTSUPP || error == EINVAL || error == ENOTTY; }
 
 Descriptor::Descriptor(const std::string& path, int flags, Exit status) : number_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
-  if (number_ < 0) throw Error(status, fmt::format("{}: cannot open: {}", path, reason(path, errno)));
+  if (number_ >= 0) return;
+  const int error = errno;
+  throw Error(status, fmt::format("{}: cannot open: {}{}", path, system_words(error), error == ENOENT ? looked_for(path) : ""));
 }
 
 Descriptor::~Descriptor() {

@@ -1,6 +1,9 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
 
 namespace trireme::base {
 
@@ -41,6 +44,10 @@ std::string alternatives(const std::vector<std::string>& words) {
   return text;
 }
 
+std::string counted(std::int64_t count, std::string_view thing, std::string_view plural) {
+  return std::to_string(count).append(" ").append(thing).append(count == 1 ? "" : plural);
+}
+
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view blanks = " \t\r\n";
   const auto first = text.find_first_not_of(blanks);
@@ -63,6 +70,12 @@ std::vector<std::string> split(std::string_view text, char separator) {
     if (end == std::string_view::npos) return pieces;
     text.remove_prefix(end + 1);
   }
+}
+
+std::string looked_for(const std::string& path) {
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(path, error);
+  return error || absolute == path ? "" : fmt::format(" (it was looked for at {})", absolute.string());
 }
 
 std::optional<std::string> unexpanded(std::string_view path) {

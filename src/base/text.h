@@ -1,6 +1,7 @@
 // Words in messages: how far apart two are, which are nearest, how to list them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ std::vector<std::string> nearest_words(std::string_view word, const std::vector<
 /// "a, b or c"
 std::string alternatives(const std::vector<std::string>& words);
 
+/// "1 document", "3 documents", "0 documents". `plural` is what is appended for more than one.
+std::string counted(std::int64_t count, std::string_view thing, std::string_view plural = "s");
+
 std::string_view trimmed(std::string_view text);
 
 /// For messages: the beginning of a text of any length, with " ..." where more follows.
@@ -25,6 +29,9 @@ std::string clipped(std::string_view text, std::size_t bytes = 200);
 
 /// The pieces between the separators, trimmed. An empty text has none.
 std::vector<std::string> split(std::string_view text, char separator);
+
+/// Of a relative path, to follow the words that it is missing: " (it was looked for at /a/b)". Empty for an absolute one.
+std::string looked_for(const std::string& path);
 
 /// What of a path a shell would replace and this program does not: "~" at its start, or "$NAME" anywhere. Nothing: it is a path.
 std::optional<std::string> unexpanded(std::string_view path);

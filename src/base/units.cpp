@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -139,24 +137,6 @@ double parse_duration(std::string_view text) {
   } catch (const Error&) {
     refuse("'{}' is not a time; write 90s, 30m, 4h, 30:00, 04:00:00 or 1-12:00:00", text);
   }
-}
-
-std::int64_t parse_bytes(std::string_view text) {
-  static const std::vector<std::pair<std::string, double>> units = {
-      {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
-  const std::string_view all = trimmed(text);
-  for (const auto& [unit, factor] : units) {
-    if (!all.ends_with(unit)) continue;
-    const double bytes = factor * parse_real(all.substr(0, all.size() - unit.size()));
-    if (bytes < 0 || bytes >= 0x1p63 || bytes != std::floor(bytes)) refuse("'{}' is not a whole number of bytes", text);
-    return static_cast<std::int64_t>(bytes);
-  }
-  if (!all.empty() && std::isalpha(static_cast<unsigned char>(all.back()))) {
-    refuse("'{}' has no unit of bytes: write KiB MiB GiB TiB (powers of 1024) or kB MB GB TB (powers of 1000)", text);
-  }
-  const std::int64_t bytes = parse_count(all);
-  if (bytes < 0) refuse("'{}' is not a number of bytes", text);
-  return bytes;
 }
 
 std::string real_text(double value) { return fmt::format("{}", value); }

@@ -18,10 +18,6 @@ double parse_real(std::string_view text);
 /// options mean minutes.
 double parse_duration(std::string_view text);
 
-/// Bytes: "4096", "64KiB", "1.5 GiB", "10 MB"; KiB MiB GiB TiB are powers of 1024, kB MB GB TB powers of 1000. A bare K, M or G
-/// is refused: programs disagree on what it means.
-std::int64_t parse_bytes(std::string_view text);
-
 /// The shortest text that reads back as the same double.
 std::string real_text(double value);
 /// "61.2 GiB"

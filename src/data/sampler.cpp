@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "base/text.h"
 
 namespace trireme::data {
 namespace {
@@ -36,8 +37,8 @@ std::int64_t permuted(std::int64_t index, std::int64_t size, std::uint64_t key, 
 Sampler::Sampler(std::int64_t samples, std::int64_t batch, std::uint64_t seed, bool shuffle)
     : samples_(samples), key_(base::stream_key(seed, base::stream_id("data.order"))), shuffle_(shuffle) {
   if (samples < batch)
-    base::refuse("data.tokens holds {} samples, batch.global = {}: a step needs at least as many different samples", samples,
-                 batch);
+    base::refuse("data.tokens holds {}, batch.global = {}: a step needs at least as many different samples",
+                 base::counted(samples, "sample"), batch);
 }
 
 std::int64_t Sampler::sample_at(std::int64_t position) const {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/text.h"
 
 namespace trireme::data {
 namespace {
@@ -23,9 +24,9 @@ const std::string& prefix_of_pair(const std::string& prefix) {
   for (const char* ending : {".idx", ".bin"})
     if (!std::filesystem::exists(prefix + ending))
       refuse(
-          "{0}{1}: no such file; tokens are a pair PREFIX.bin and PREFIX.idx, here with the prefix \"{0}\" (trireme prepare "
+          "{0}{1}: no such file{2}; tokens are a pair PREFIX.bin and PREFIX.idx, here with the prefix \"{0}\" (trireme prepare "
           "makes one)",
-          prefix, ending);
+          prefix, ending, base::looked_for(prefix + ending));
   return prefix;
 }
 
@@ -70,7 +71,8 @@ TokenFile::TokenFile(const std::string& prefix, std::int64_t vocabulary)
 void TokenFile::check_index(const std::string& path, std::span<const std::byte> index) {
   const std::byte* const bytes = index.data();
   const std::int64_t size = std::ssize(index);
-  if (size < index_header_bytes) refuse("{}: truncated: {} bytes, the header alone has {}", path, size, index_header_bytes);
+  if (size < index_header_bytes)
+    refuse("{}: truncated: {}, the header alone has {}", path, base::counted(size, "byte"), index_header_bytes);
   if (std::memcmp(bytes, index_magic, sizeof index_magic) != 0)
     refuse("{}: not an index of tokens: expected the first bytes \"MMIDIDX\\0\\0\"", path);
   if (const auto version = load<std::uint64_t>(bytes + 9); version != index_version)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/text.h"
 
 namespace trireme::run {
 namespace {
@@ -35,8 +36,8 @@ std::uint64_t hash_of_contents(const data::TokenFile& file) {
 }
 
 std::string text(const store::TokensRecord& record) {
-  return fmt::format("{} tokens in {} documents, hash of the index {:016x}, of the tokens {:016x}", record.tokens,
-                     record.documents, record.index, record.contents);
+  return fmt::format("{} in {}, hash of the index {:016x}, of the tokens {:016x}", base::counted(record.tokens, "token"),
+                     base::counted(record.documents, "document"), record.index, record.contents);
 }
 
 void refuse_other_data(grid::World& world, const char* key, const std::string& prefix, const std::string& own) {

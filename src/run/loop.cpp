@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/process.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "config/write.h"
 #include "run/copies.h"
@@ -76,7 +77,7 @@ Ended Loop::run() {
 void Loop::begin() {
   world_.agree([&] {
     if (!folder_) return;
-    const std::string head = fmt::format("# ran on {} ranks, from step {}\n", world_.size(), start_.origin.step);
+    const std::string head = fmt::format("# ran on {}, from step {}\n", base::counted(world_.size(), "rank"), start_.origin.step);
     folder_->begin({start_.resumes, head + config::write_config(resolved_), grid::topology_tsv(start_.places)});
   });
   recorder_.open();

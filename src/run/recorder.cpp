@@ -28,7 +28,10 @@ void Recorder::open() {
     const bool is_there = step > 0 && std::filesystem::exists(path);
     const KeptRows kept = kept_rows(is_there ? base::read_file(path) : "", step, config_.batch.global);
     metrics_.emplace(path, kept.rows);
-    if (kept.dropped > 0) folder_->print(fmt::format("{}: {} lines that are no rows were left out\n", path, kept.dropped));
+    if (kept.dropped > 0)
+      folder_->print(fmt::format(
+          "{}: {} left out\n", path,
+          kept.dropped == 1 ? "a line that is no row was" : fmt::format("{} lines that are no rows were", kept.dropped)));
     if (!kept.missing.empty()) folder_->print(fmt::format("{}: these steps have no row: {}\n", path, kept.missing));
   });
 }

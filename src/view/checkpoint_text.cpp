@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "base/units.h"
 
 namespace trireme::view {
@@ -12,10 +13,11 @@ std::string checkpoint_summary(const std::string& folder, const store::Manifest&
   std::int64_t elements = 0, bytes = 0;
   for (const auto& tensor : manifest.tensors) elements += store::elements_of(tensor.shape);
   for (const auto& file : manifest.files) bytes += file.bytes;
-  return fmt::format(
-      "{}\nstep {}, samples {}, loss scale {}, run {}\n{} parameters in {} tensors, {} Adam's moments; {} files, {}\n", folder,
-      manifest.step, manifest.samples, base::real_text(manifest.loss_scale), manifest.run_id, elements, manifest.tensors.size(),
-      manifest.moments ? "with" : "without", manifest.files.size(), base::bytes_text(static_cast<double>(bytes)));
+  return fmt::format("{}\nstep {}, samples {}, loss scale {}, run {}\n{} in {}, {} Adam's moments; {}, {}\n", folder,
+                     manifest.step, manifest.samples, base::real_text(manifest.loss_scale), manifest.run_id,
+                     base::counted(elements, "parameter"), base::counted(std::ssize(manifest.tensors), "tensor"),
+                     manifest.moments ? "with" : "without", base::counted(std::ssize(manifest.files), "file"),
+                     base::bytes_text(static_cast<double>(bytes)));
 }
 
 std::string tensor_table(const store::Manifest& manifest) {

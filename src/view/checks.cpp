@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "view/svg.h"
 
 namespace trireme::view {
@@ -80,8 +81,8 @@ std::string table_text(const std::vector<Check>& checks) {
     text += row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
   }
   for (std::size_t k = 0; k < reasons.size(); ++k) text += fmt::format("[{}] {}\n", k + 1, reasons[k]);
-  return text + fmt::format("{} checks, {} passed, {} failed, {} skipped\n", checks.size(), count(checks, Verdict::pass),
-                            count(checks, Verdict::fail), count(checks, Verdict::skipped));
+  return text + fmt::format("{}, {} passed, {} failed, {} skipped\n", base::counted(std::ssize(checks), "check"),
+                            count(checks, Verdict::pass), count(checks, Verdict::fail), count(checks, Verdict::skipped));
 }
 
 std::string junit_xml(const std::vector<Check>& checks, const std::string& suite) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "config/keys.h"
 #include "schedule/timing.h"
@@ -59,11 +60,13 @@ std::string traffic_text(const Forecast& forecast) {
 }
 
 std::string run_text(const Forecast& forecast) {
-  const std::string epochs =
-      forecast.tokens.samples ? fmt::format(", {:.4g} epochs of {} samples", forecast.epochs(), *forecast.tokens.samples) : "";
-  return fmt::format("run: {} steps, {} samples, {} tokens{}\nFLOPs of the run: model {}FLOP, hardware {}FLOP\n",
-                     forecast.config.run.steps, forecast.samples(), forecast.total_tokens(), epochs,
-                     base::rate_text(forecast.run_flops(false)), base::rate_text(forecast.run_flops(true)));
+  const std::string epochs = forecast.tokens.samples ? fmt::format(", {:.4g} epochs of {}", forecast.epochs(),
+                                                                   base::counted(*forecast.tokens.samples, "sample"))
+                                                     : "";
+  return fmt::format("run: {}, {}, {}{}\nFLOPs of the run: model {}FLOP, hardware {}FLOP\n",
+                     base::counted(forecast.config.run.steps, "step"), base::counted(forecast.samples(), "sample"),
+                     base::counted(forecast.total_tokens(), "token"), epochs, base::rate_text(forecast.run_flops(false)),
+                     base::rate_text(forecast.run_flops(true)));
 }
 
 }  // namespace
@@ -82,8 +85,8 @@ double Forecast::run_flops(bool hardware) const { return step_flops(hardware) * 
 std::string forecast_text(const Forecast& forecast) {
   const std::int64_t checkpoint = spec::checkpoint_bytes(forecast.config.model);
   // jobscripts/train.sbatch reads the folder from this line.
-  std::string text = fmt::format("configuration: {} on {} ranks; results would go to {}\n", forecast.resolved.path,
-                                 forecast.ranks, forecast.config.run.directory);
+  std::string text = fmt::format("configuration: {} on {}; results would go to {}\n", forecast.resolved.path,
+                                 base::counted(forecast.ranks, "rank"), forecast.config.run.directory);
   text += remarks(forecast);
   text += layout_text(forecast.built, forecast.layout);
   text += memory_text(forecast);

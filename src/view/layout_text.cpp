@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "spec/flops.h"
 #include "spec/parameters.h"
@@ -12,12 +13,13 @@ std::string layout_text(const config::Config& config, const layout::Layout& layo
   const auto& model = config.model;
   const grid::Shape& shape = layout.shape;
   const schedule::Schedule& schedule = layout.training.schedule;
-  std::string text = fmt::format("model: l = {} layers, h = {}, a = {} heads, s = {}, V = {} (padded to {})\nparameters {}\n",
-                                 model.layers, model.hidden, model.heads, model.sequence, model.vocabulary,
-                                 spec::padded_vocabulary(model.vocabulary, shape.tensor), spec::parameter_count(model));
-  text += fmt::format("layout: t = {} p = {} d = {} v = {}, schedule {}, global batch {} = d {} x m {} microbatches x b {}\n",
-                      shape.tensor, shape.pipeline, shape.data, schedule.chunks, schedule::name_of(schedule.kind),
-                      config.batch.global, shape.data, schedule.microbatches, config.batch.micro);
+  std::string text =
+      fmt::format("model: l = {}, h = {}, a = {}, s = {}, V = {} (padded to {})\nparameters {}\n",
+                  base::counted(model.layers, "layer"), model.hidden, base::counted(model.heads, "head"), model.sequence,
+                  model.vocabulary, spec::padded_vocabulary(model.vocabulary, shape.tensor), spec::parameter_count(model));
+  text += fmt::format("layout: t = {} p = {} d = {} v = {}, schedule {}, global batch {} = d {} x m {} x b {}\n", shape.tensor,
+                      shape.pipeline, shape.data, schedule.chunks, schedule::name_of(schedule.kind), config.batch.global,
+                      shape.data, base::counted(schedule.microbatches, "microbatch", "es"), config.batch.micro);
   return text + describe(layout.stage_map, model);
 }
 

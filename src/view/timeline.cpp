@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "view/axis.h"
 #include "view/pieces.h"
 #include "view/svg.h"
@@ -273,9 +274,10 @@ Tint tint_of(schedule::Act act) {
 }
 
 Timeline timeline(const schedule::Schedule& schedule, const schedule::Timing& timing, const std::string& unit) {
-  Timeline result{fmt::format("{}: p = {} stages, v = {}, m = {} microbatches; {:.6g} {}; bubble {} = {:.4f}",
-                              name_of(schedule.kind), schedule.stages, schedule.chunks, schedule.microbatches, timing.seconds,
-                              unit, bubble_words(schedule.kind), bubble_formula(schedule)),
+  Timeline result{fmt::format("{}: p = {}, v = {}, m = {}; {:.6g} {}; bubble {} = {:.4f}", name_of(schedule.kind),
+                              base::counted(schedule.stages, "stage"), schedule.chunks,
+                              base::counted(schedule.microbatches, "microbatch", "es"), timing.seconds, unit,
+                              bubble_words(schedule.kind), bubble_formula(schedule)),
                   unit,
                   {}};
   for (int stage = 0; stage < schedule.stages; ++stage) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "schedule/schedule.h"
 #include "view/trace_kinds.h"
@@ -94,7 +95,9 @@ std::string clock_line(const Trace& trace) {
     missed += rank.missed;
   }
   return fmt::format("clocks agree to within {:.1f} us\n", error * 1e6) +
-         (missed > 0 ? fmt::format("warning: {} events are missing: there was no room for them\n", missed) : "");
+         (missed > 0 ? fmt::format("warning: {} {} missing: there was no room for more\n", base::counted(missed, "event"),
+                                   missed == 1 ? "is" : "are")
+                     : "");
 }
 
 schedule::Kind kind_of(const store::TraceHeader& header) {
@@ -147,9 +150,9 @@ std::string trace_summary(const Trace& trace) {
   };
   const double length = length_of(trace);
   const std::vector<double> passes = column([](const RankTimes& times) { return times.passes; });
-  std::string text = fmt::format(
-      "{}\n{} rank{} on {} host{}; {:.3f} ms to the last event's end, evaluation and output included\n\n", layout_line(trace),
-      ranks.size(), ranks.size() == 1 ? "" : "s", hosts.size(), hosts.size() == 1 ? "" : "s", length * 1e3);
+  std::string text =
+      fmt::format("{}\n{} on {}; {:.3f} ms to the last event's end, evaluation and output included\n\n", layout_line(trace),
+                  base::counted(std::ssize(ranks), "rank"), base::counted(std::ssize(hosts), "host"), length * 1e3);
   text += fmt::format("{:<32}{:>10}{:>10}{:>10}{:>13}\n", "milliseconds of the step", "min", "mean", "max", "rank of max");
   for (int kind = 0; kind < grid::activity_kinds; ++kind) {
     const auto values = column([&](const RankTimes& times) { return times.kinds[static_cast<std::size_t>(kind)]; });

@@ -72,11 +72,12 @@ TEST(Units, Durations) {
                                   "1:2:3:4", "1-", "-1-00:00:00", "a-00:00:00", "h"});
 }
 
-TEST(Units, BytesNeedAUnitThatAllAgreeOn) {
-  const std::vector<std::pair<const char*, std::int64_t>> good = {{"4096", 4096},      {"64KiB", 65536}, {"1.5 GiB", 1610612736},
-                                                                  {"10 MB", 10000000}, {"2kB", 2000},    {"1GB", 1000000000}};
-  for (const auto& [text, bytes] : good) EXPECT_EQ(parse_bytes(text), bytes) << text;
-  expect_refused(parse_bytes, {"128M", "1K", "1G", "-1", "-1MiB", "0.3 KiB", "9e9 GiB", ""});
+TEST(Text, OneThingIsCountedAsOne) {
+  EXPECT_EQ(counted(1, "rank"), "1 rank");
+  EXPECT_EQ(counted(0, "rank"), "0 ranks");
+  EXPECT_EQ(counted(-1, "rank"), "-1 ranks");
+  EXPECT_EQ(counted(1, "microbatch", "es"), "1 microbatch");
+  EXPECT_EQ(counted(std::int64_t{1} << 40, "microbatch", "es"), "1099511627776 microbatches");
 }
 
 TEST(Units, RealTextReadsBackAsTheSameDouble) {
