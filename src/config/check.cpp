@@ -16,9 +16,6 @@ namespace {
 
 using Count = std::int64_t;
 
-/// A plan holds every pass of a pipeline, and a start makes it whole: at this many it takes a second and 200 MB.
-constexpr Count most_passes = 1 << 22;
-
 /// "; nearest model.heads: 8 or 12"; empty when there is none.
 std::string listed(const std::string& key, const std::vector<Count>& values) {
   std::vector<std::string> words;
@@ -26,15 +23,29 @@ std::string listed(const std::string& key, const std::vector<Count>& values) {
   return words.empty() ? "" : fmt::format("; nearest {}: {}", key, base::alternatives(words));
 }
 
-/// The nearest values of `key` at or below and above `value`, from 1 to `limit`, for which `good` holds.
-std::string nearest(const std::string& key, Count value, Count limit, const std::function<bool(Count)>& good) {
+/// The nearest values at or below and above `value`, from 1 to `limit`, for which `good` holds.
+std::vector<Count> nearest_values(Count value, Count limit, const std::function<bool(Count)>& good) {
   std::vector<Count> found;
   Count low = std::min(value, limit), high = value + 1;
   while (low >= 1 && !good(low)) --low;
   while (high <= limit && !good(high)) ++high;
   if (low >= 1) found.push_back(low);
   if (high <= limit) found.push_back(high);
-  return listed(key, found);
+  return found;
+}
+
+std::string nearest(const std::string& key, Count value, Count limit, const std::function<bool(Count)>& good) {
+  return listed(key, nearest_values(value, limit, good));
+}
+
+/// The largest divisors of `number` from 1 to `most`, as many as a message has room for.
+std::vector<Count> largest_divisors(Count number, Count most) {
+  constexpr std::size_t room = 5;
+  std::vector<Count> found;
+  for (Count divisor = std::min(number, most); divisor >= 1 && found.size() < room; --divisor)
+    if (number % divisor == 0) found.push_back(divisor);
+  std::reverse(found.begin(), found.end());
+  return found;
 }
 
 /// The multiples of `unit` below and above `value`, without 0.
@@ -63,11 +74,7 @@ class Check {
   }
 
  private:
-  /// "model.heads = 16 (input/x.toml:15)"
-  std::string show(const std::string& name) const {
-    Config copy = config_;
-    return fmt::format("{} = {} ({})", name, toml_text(find_key(name)->slot(copy)), resolved_.origins.at(name));
-  }
+  std::string show(const std::string& name) const { return shown(resolved_, name); }
 
   std::string origin(const std::string& name) const { return resolved_.origins.at(name); }
 
@@ -99,7 +106,7 @@ class Check {
     const Count t = config_.parallel.tensor, p = config_.parallel.pipeline;
     if (splits_ranks(t, p)) return batch(ranks_ / (t * p));
     report({"parallel.pipeline", "parallel.tensor"},
-           fmt::format("{} rank{} cannot be split into groups of {} x {} = {}{}{}{}", ranks_, ranks_ == 1 ? "" : "s",
+           fmt::format("{} cannot be split into groups of {} x {} = {}{}{}{}", base::counted(ranks_, "rank"),
                        show("parallel.tensor"), show("parallel.pipeline"), t * p,
                        ranks_ == 1 ? "; a start without mpiexec or srun has 1 rank: was it forgotten?" : "",
                        nearest_multiples("number of ranks", ranks_, t * p),
@@ -118,15 +125,24 @@ class Check {
     if (global % (micro * d) == 0) return;
     report({"batch.global"},
            fmt::format("{} is not a whole number of microbatches: batch.global = batch.micro x m x d, {} = {} x m x {}, with {} "
-                       "and d = ranks / (tensor x pipeline) = {} / ({} x {}) = {}{}{}",
+                       "and d = ranks / (tensor x pipeline) = {} / ({} x {}) = {}{}{}{}",
                        show("batch.global"), global, micro, d, show("batch.micro"), ranks_, config_.parallel.tensor,
-                       config_.parallel.pipeline, d, nearest_multiples("batch.global", global, micro * d),
+                       config_.parallel.pipeline, d, nearest_ranks(d), nearest_multiples("batch.global", global, micro * d),
                        nearest("batch.micro", micro, global, [=](Count n) { return global % (n * d) == 0; })));
+  }
+
+  /// The numbers of ranks at which the global batch divides, nearest to those of `d` data ranks.
+  std::string nearest_ranks(Count d) const {
+    const Count global = config_.batch.global, micro = config_.batch.micro;
+    std::vector<Count> found = nearest_values(d, global / micro, [=](Count n) { return global % (micro * n) == 0; });
+    for (Count& ranks : found) ranks *= config_.parallel.tensor * config_.parallel.pipeline;
+    return listed("number of ranks", found);
   }
 
   void plan(const std::string& name, Count samples, Count d) {
     const Count micro = config_.batch.micro, chunks = config_.parallel.pipeline * config_.parallel.chunks;
-    const Count m = samples / (micro * d), most = std::max(most_passes / chunks, Count{1});
+    if (chunks > most_chunks) return;  // so many cannot be filled
+    const Count m = samples / (micro * d), most = most_microbatches(chunks);
     if (m <= most) return;
     report({name}, fmt::format("{} makes {} microbatches for each pipeline; with p v = {} at most {} can be planned{}",
                                show(name), m, chunks, most, listed(name, {most * micro * d})));
@@ -146,12 +162,13 @@ class Check {
     const Count chunks = parallel.pipeline * parallel.chunks;
     if (parallel.stages.empty()) {
       if (chunks <= layers) return;
-      const auto good = [=, this](Count n) { return splits_ranks(config_.parallel.tensor, n); };
       return report({"parallel.pipeline", "model.layers"},
-                    fmt::format("{} layers cannot fill {} stages: {}, {}, {}{}", layers, chunks, show("model.layers"),
-                                show("parallel.pipeline"), show("parallel.virtual"),
-                                nearest("parallel.pipeline", parallel.pipeline, layers / parallel.chunks, good)));
+                    fmt::format("{} cannot fill {} stages: {}, {}, {}{}", base::counted(layers, "layer"), chunks,
+                                show("model.layers"), show("parallel.pipeline"), show("parallel.virtual"), fitting_stages()));
     }
+    if (chunks > most_chunks)
+      return report({"parallel.stages"}, fmt::format("{} and {} make {} chunks of the model; at most {} can be planned",
+                                                     show("parallel.pipeline"), show("parallel.virtual"), chunks, most_chunks));
     const auto given = static_cast<Count>(parallel.stages.size());
     if (given != chunks) {
       report({"parallel.stages"}, fmt::format("{} has {} numbers; {} and {} need {}", show("parallel.stages"), given,
@@ -163,6 +180,20 @@ class Check {
              fmt::format("the layers of {} sum to {}, not to {}; {} {}", show("parallel.stages"), sum, show("model.layers"),
                          sum < layers ? "missing:" : "too many:", std::abs(layers - sum)));
     }
+  }
+
+  /// Which parallel.pipeline the layers and the ranks allow.
+  std::string fitting_stages() const {
+    const Parallel& parallel = config_.parallel;
+    const Count most = config_.model.layers / parallel.chunks;
+    if (most < 1) return fmt::format("; parallel.virtual is at most {}", config_.model.layers);
+    std::vector<std::string> words;
+    if (ranks_ % parallel.tensor == 0)
+      for (const Count stages : largest_divisors(ranks_ / parallel.tensor, most)) words.push_back(fmt::format("{}", stages));
+    return fmt::format("; parallel.pipeline is at most {}{}", most,
+                       words.empty() ? ""
+                                     : fmt::format(", and with {} and {} it may be {}", base::counted(ranks_, "rank"),
+                                                   show("parallel.tensor"), base::alternatives(words)));
   }
 
   void learning_rate() {
@@ -258,6 +289,11 @@ class Check {
 };
 
 }  // namespace
+
+std::int64_t most_microbatches(std::int64_t chunks) {
+  constexpr Count most_passes = 1 << 22;  // a plan of so many takes a second and 200 MB
+  return most_passes / chunks;
+}
 
 void check_layout(const Resolved& resolved, int ranks) {
   if (ranks < 1) base::refuse("{} ranks: at least 1 is needed", ranks);

@@ -11,4 +11,10 @@ namespace trireme::config {
 /// base::Error(bad_input) with every violation: the keys, their values and origins, the nearest values that would do.
 void check_layout(const Resolved& resolved, int ranks);
 
+/// A plan holds every pass of a pipeline and is made whole, so its size has limits. Of the model's chunks, p v: as many as it may
+/// have layers.
+inline constexpr std::int64_t most_chunks = 4096;
+/// The most microbatches with which a plan of `chunks` (at most most_chunks) can be made.
+std::int64_t most_microbatches(std::int64_t chunks);
+
 }  // namespace trireme::config

@@ -75,7 +75,7 @@ class Reader {
   void read_file() {
     const TomlFile file = parse_toml(text_);
     if (file.error) {
-      problems_.add(location_in_file(file.error->span), file.error->message, "");
+      problems_.add(location_in_file(file.error->span), file.error->message, file.error->hint);
       unreadable_ = true;
     }
     for (const auto& section : file.sections) {
@@ -240,6 +240,11 @@ Resolved read_config(const std::string& path, const std::string& text, const std
   for (const auto& argument : overrides) reader.read_override(argument);
   reader.finish(missing, unbuilt);
   return reader.take();
+}
+
+std::string shown(const Resolved& resolved, const std::string& name) {
+  Config copy = resolved.config;
+  return fmt::format("{} = {} ({})", name, toml_text(find_key(name)->slot(copy)), resolved.origins.at(name));
 }
 
 Config without_unbuilt(const Resolved& resolved) {

@@ -27,6 +27,9 @@ enum class Unbuilt { refuse, allow };
 Resolved read_config(const std::string& path, const std::string& text, const std::vector<std::string>& overrides,
                      Missing missing = Missing::refuse, Unbuilt unbuilt = Unbuilt::refuse);
 
+/// "data.tokens = \"data/x\" (input/x.toml:14)": a key with its value and where that was given, for messages.
+std::string shown(const Resolved& resolved, const std::string& name);
+
 /// The configuration with each unbuilt value replaced by the first that this version has.
 Config without_unbuilt(const Resolved& resolved);
 

@@ -8,8 +8,10 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include "base/text.h"
 #include "config/toml_scan.h"
 
 namespace trireme::config {
@@ -49,6 +51,18 @@ Entry entry_of(const toml::key& key, const toml::node& node) {
   return {std::string(key.str()), value_of(node), span_of(key.source()), span_of(node.source())};
 }
 
+/// For a value without quotes or brackets that the library could not read: it has no word on quotes. Empty for other mistakes.
+std::string hint_for(std::string_view text, const Span& span) {
+  for (int line = 1; line < span.line; ++line) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  text = text.substr(0, text.find('\n'));
+  const auto equals = text.find('=');
+  if (equals == std::string_view::npos || span.column < static_cast<int>(equals) + 2) return "";
+  const std::string_view value = base::trimmed(text.substr(equals + 1, text.find('#') - equals - 1));
+  const bool number = value.find_first_not_of("0123456789_.", 1) == std::string_view::npos;
+  if (value.empty() || number || value.find_first_of("\"'[]{}=") != std::string_view::npos) return "";
+  return fmt::format("is it a text? Then it needs quotes: \"{}\"", base::clipped(value, 60));
+}
+
 }  // namespace
 
 TomlFile parse_toml(const std::string& text) {
@@ -70,7 +84,8 @@ TomlFile parse_toml(const std::string& text) {
     }
     if (!top.entries.empty()) file.sections.push_back(std::move(top));
   } catch (const toml::parse_error& error) {
-    file.error = SyntaxError{std::string(error.description()), span_of(error.source())};
+    const Span span = span_of(error.source());
+    file.error = SyntaxError{std::string(error.description()), span, hint_for(text, span)};
   }
   return file;
 }

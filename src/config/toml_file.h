@@ -29,6 +29,7 @@ struct Section {
 struct SyntaxError {
   std::string message;
   Span span;
+  std::string hint = "";  // what would do
 };
 
 struct TomlFile {

@@ -46,7 +46,10 @@ class Store {
 
  private:
   [[noreturn]] void wrong_type(const std::string& wanted) const {
-    throw Complaint{fmt::format("'{}' must be {}, not {}", key_.full_name(), wanted, type_name(value_)), ""};
+    Config any;
+    const bool text = key_.duration || std::holds_alternative<std::string*>(key_.slot(any));
+    throw Complaint{fmt::format("'{}' must be {}, not {}", key_.full_name(), wanted, type_name(value_)),
+                    text ? "write it in quotes" : ""};
   }
 
   std::int64_t whole() const {
