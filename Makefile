@@ -15,7 +15,7 @@ SAN ?=                   # address, undefined, address,undefined or thread: buil
 CLANG ?= clang++         # for make fuzz, which needs its libFuzzer
 FUZZ_SECONDS ?= 60       # of make fuzz, for each format
 T ?=                     # filter of test programs, e.g. T=kernels, and of cuda-check's sources
-JUNIT ?=                 # file: make validate writes its verdicts there as JUnit XML
+JUNIT ?=                 # .xml file: make validate writes its verdicts there as JUnit XML
 
 , := ,
 MPICXX  := $(strip $(MPICXX))

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/output_file.h"
 #include "config/reader.h"
 #include "view/comparison.h"
 
@@ -219,6 +220,12 @@ int main(int argc, char** argv) {
     return static_cast<int>(base::Exit::bad_input);
   }
   program = argv[1], launcher = argv[2];
+  try {
+    if (argc > 3) base::check_output_file(argv[3], argv[3], base::junit_report);
+  } catch (const base::Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return static_cast<int>(error.status());
+  }
   fs::create_directories(folder);
   try {
     reference_cases();

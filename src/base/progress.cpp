@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 
 namespace trireme::base {
@@ -17,6 +18,13 @@ std::string Progress::line(std::int64_t done, double now) {
   const double rate = static_cast<double>(done) / (now - begin_), left = static_cast<double>(total_ - done) / rate;
   return fmt::format("{}: {} of {}, {}/s, {} left\n", what_, bytes_text(static_cast<double>(done)),
                      bytes_text(static_cast<double>(total_)), bytes_text(rate), time_text(left));
+}
+
+ShownProgress::ShownProgress(std::string what, std::int64_t total) : progress_(std::move(what), total, now()) {}
+
+void ShownProgress::add(std::int64_t bytes) {
+  done_ += bytes;
+  if (const std::string line = progress_.line(done_, now()); !line.empty()) fmt::print(stderr, "{}", line);
 }
 
 }  // namespace trireme::base

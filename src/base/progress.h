@@ -20,4 +20,16 @@ class Progress {
   double begin_, period_, next_;
 };
 
+/// The same, printed to standard error.
+class ShownProgress {
+ public:
+  ShownProgress(std::string what, std::int64_t total);
+  /// So many bytes more are read.
+  void add(std::int64_t bytes);
+
+ private:
+  Progress progress_;
+  std::int64_t done_ = 0;
+};
+
 }  // namespace trireme::base

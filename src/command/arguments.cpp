@@ -1,6 +1,7 @@
 #include "command/arguments.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,16 @@ std::string parse(CLI::App& app, int argc, char** argv) {
     return text.what();
   } catch (const CLI::ParseError& error) {
     base::refuse("error: {0}: {1}; {0} --help lists what it takes", app.get_name(), error.what());
+  }
+}
+
+void refuse_second_values(const std::vector<std::string>& values) {
+  std::map<std::string, std::string> first;
+  for (const std::string& value : values) {
+    const std::string key(base::trimmed(value.substr(0, value.find('='))));
+    const auto [before, is_new] = first.emplace(key, value);
+    if (!is_new && before->second != value)
+      base::refuse("command line: error: {} has two values: {} and {}; keep one of them", key, before->second, value);
   }
 }
 

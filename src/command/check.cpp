@@ -36,15 +36,17 @@ Arguments read_arguments(int argc, char** argv) {
   app.add_option("--ranks", arguments.ranks, "the number of ranks of the run; d = ranks / (t p)")->required();
   app.add_flag("--json", arguments.json, "print one JSON object instead of text");
   arguments.help = parse(app, argc, argv);
+  refuse_second_values(arguments.overrides);
   return arguments;
 }
 
 /// A file that is here is checked as train does, one that is not here is none of this command's business.
-view::Tokens look_for_tokens(const config::Config& config) {
+view::Tokens look_for_tokens(const config::Resolved& resolved) {
+  const config::Config& config = resolved.config;
   if (config.data.synthetic) return {};
   if (!std::filesystem::exists(config.data.tokens + ".idx"))
     return {{}, fmt::format("data.tokens = \"{0}\": no {0}.idx here, so the number of epochs is not known", config.data.tokens)};
-  return {run::open_tokens(run::training_keys, config)->samples(), ""};
+  return {run::open_tokens(run::training_keys, resolved)->samples(), ""};
 }
 
 view::Forecast gather(const config::Resolved& resolved, int ranks) {
@@ -53,7 +55,7 @@ view::Forecast gather(const config::Resolved& resolved, int ranks) {
   std::vector<spec::StageTraffic> traffic;
   for (int stage = 0; stage < layout.shape.pipeline; ++stage)
     traffic.push_back(spec::stage_traffic(built, layout.stage_map, stage, layout.shape.data));
-  return {resolved, resolved.config, built, ranks, std::move(layout), std::move(traffic), look_for_tokens(built)};
+  return {resolved, resolved.config, built, ranks, std::move(layout), std::move(traffic), look_for_tokens(resolved)};
 }
 
 }  // namespace

@@ -12,12 +12,13 @@
 #include "base/file.h"
 #include "base/new_file.h"
 #include "base/new_folders.h"
+#include "base/progress.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "command/arguments.h"
 #include "command/commands.h"
 #include "command/outputs.h"
 #include "config/reader.h"
-#include "folder/run_folder.h"
 #include "spec/parameters.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_reader.h"
@@ -49,8 +50,17 @@ int show(const Arguments& arguments) {
   return 0;
 }
 
+/// Of the values in all files.
+std::int64_t value_bytes(const store::Manifest& manifest) {
+  std::int64_t bytes = 0;
+  for (const store::FileRecord& file : manifest.files)
+    for (const store::SliceRecord& slice : file.slices) bytes += store::elements_of(slice.count) * std::int64_t{sizeof(float)};
+  return bytes;
+}
+
 int verify(const Arguments& arguments) {
   const store::CheckpointReader reader(store::find_checkpoint(arguments.checkpoint));
+  base::ShownProgress progress("checkpoint verify", value_bytes(reader.manifest()));
   const auto& files = reader.manifest().files;
   std::vector<std::string> faults;
   fmt::print("{}\n{}", reader.folder(), view::verdict_heading());
@@ -59,7 +69,8 @@ int verify(const Arguments& arguments) {
     std::fflush(stdout);  // large files take a while
     faults.insert(faults.end(), found.begin(), found.end());
   };
-  for (std::size_t i = 0; i < files.size(); ++i) line(files[i].name, files[i].bytes, reader.verify_file(i));
+  for (std::size_t i = 0; i < files.size(); ++i)
+    line(files[i].name, files[i].bytes, reader.verify_file(i, [&](std::int64_t bytes) { progress.add(bytes); }));
   line("checkpoint.h5", reader.manifest().master.bytes, reader.verify_master());
   if (faults.empty()) return 0;
   throw base::Error(base::Exit::mismatch, fmt::format("{}", fmt::join(faults, "\n")));
@@ -87,6 +98,9 @@ std::string model_text(const config::Model& model) {
 
 /// As the file shows it; `overrides` ("heads=12") tell what it does not.
 config::Model imported_model(const std::string& path, const std::vector<std::string>& overrides) {
+  if (overrides.size() > 1)
+    base::refuse("error: trireme checkpoint: {}: only heads=N can be given, and once; the file tells the rest",
+                 fmt::join(overrides, " "));
   config::Model model = store::gpt2_model(store::SafetensorsReader(path));
   for (const std::string& value : overrides) {
     if (!value.starts_with("heads=") && !value.starts_with("model.heads="))
@@ -107,6 +121,10 @@ store::TensorPart whole(const spec::Parameter& parameter, std::vector<float>& va
           values.data()};
 }
 
+std::int64_t bytes_of(const std::vector<float>& values) { return std::ssize(values) * std::int64_t{sizeof(float)}; }
+
+std::int64_t parameter_bytes(const config::Model& model) { return spec::parameter_count(model) * std::int64_t{sizeof(float)}; }
+
 /// Everything but the name of the folder.
 void write_imported(const std::string& folder, const store::Gpt2Weights& weights, const config::Model& model,
                     const std::string& source) {
@@ -115,11 +133,13 @@ void write_imported(const std::string& folder, const store::Gpt2Weights& weights
   manifest.moments = false;
   manifest.config = model_text(model);
   store::ShardWriter writer(folder, {manifest.run_id, 0, 0, 0, 0});
+  base::ShownProgress progress("checkpoint import", parameter_bytes(model));
   std::vector<float> values;
   for (const spec::Parameter& parameter : spec::model_parameters(model)) {
     const store::TensorPart part = whole(parameter, values);
     weights.read(parameter, {part.start, part.count, 0}, part.data);
     writer.write(part);
+    progress.add(bytes_of(values));
     manifest.tensors.push_back({parameter.name, parameter.shape});
   }
   manifest.files.push_back(writer.finish());
@@ -127,7 +147,7 @@ void write_imported(const std::string& folder, const store::Gpt2Weights& weights
 }
 
 int import_model(const Arguments& arguments) {
-  refuse_unexpanded(arguments.checkpoint);
+  base::refuse_unexpanded(arguments.checkpoint);
   std::string path = arguments.checkpoint;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   if (fs::exists(fs::symlink_status(path))) base::refuse("{}: exists already; choose another folder", path);
@@ -146,7 +166,8 @@ int import_model(const Arguments& arguments) {
     throw;
   }
   base::sync_folder(fs::path(path).parent_path().string());
-  fmt::print("{}: {} parameters in {} layers\n", path, spec::parameter_count(model), model.layers);
+  fmt::print("{}: {} in {}\n", path, base::counted(spec::parameter_count(model), "parameter"),
+             base::counted(model.layers, "layer"));
   return 0;
 }
 
@@ -158,14 +179,20 @@ std::vector<std::string> files_of(const store::CheckpointReader& reader) {
 
 /// Weights that changed on disk must not leave in a file that nobody can verify.
 void refuse_damaged(const store::CheckpointReader& reader) {
+  base::ShownProgress progress("checkpoint export, verifying", value_bytes(reader.manifest()));
   std::vector<std::string> faults;
   for (std::size_t i = 0; i < reader.manifest().files.size(); ++i)
-    for (std::string& fault : reader.verify_file(i)) faults.push_back(std::move(fault));
+    for (std::string& fault : reader.verify_file(i, [&](std::int64_t bytes) { progress.add(bytes); }))
+      faults.push_back(std::move(fault));
   if (!faults.empty()) throw base::Error(base::Exit::mismatch, fmt::format("{}", fmt::join(faults, "\n")));
 }
 
-/// The file to write: MODEL itself, or in the folder MODEL the one that `from_pretrained` looks for.
+/// The file to write: MODEL itself, or in the folder MODEL the one that `from_pretrained` looks for. Refuses the name of a file
+/// in another format, which would become the name of a folder.
 std::string exported_file(const std::string& given) {
+  for (const char* ending : {".bin", ".pt", ".pth", ".ckpt", ".h5", ".gguf", ".npz", ".json", ".safetensor"})
+    if (given.ends_with(ending) && !fs::is_directory(given) && !fs::is_regular_file(given))
+      base::refuse("{}: only .safetensors can be written; give a name that ends so, or that of a folder", given);
   const bool is_file = given.ends_with(".safetensors") || (fs::exists(given) && !fs::is_directory(given));
   return is_file ? given : (fs::path(given) / store::gpt2_file_name).string();
 }
@@ -178,34 +205,35 @@ void refuse_other_tensors(const store::CheckpointReader& reader, const std::vect
                    tensor.name);
 }
 
-void write_exported(const store::CheckpointReader& reader, const std::vector<spec::Parameter>& parameters,
-                    const std::string& file, store::Dtype dtype) {
+void write_exported(const store::CheckpointReader& reader, const config::Model& model, const std::string& file,
+                    store::Dtype dtype) {
+  const auto parameters = spec::model_parameters(model);
+  base::ShownProgress progress("checkpoint export, writing", parameter_bytes(model));
   const auto writer = store::create_gpt2(file, parameters, dtype);
   std::vector<float> values;
   for (const spec::Parameter& parameter : parameters) {
     reader.read(whole(parameter, values));
     store::write_gpt2(*writer, parameter, values);
+    progress.add(bytes_of(values));
   }
   writer->finish();
 }
 
 int export_model(const Arguments& arguments) {
-  refuse_unexpanded(arguments.model);
+  base::refuse_unexpanded(arguments.model);
   const std::map<std::string, store::Dtype> dtypes = {
       {"fp32", store::Dtype::fp32}, {"bf16", store::Dtype::bf16}, {"fp16", store::Dtype::fp16}};
   const store::CheckpointReader reader(store::find_checkpoint(arguments.checkpoint));
   const auto resolved = config::read_config(reader.folder() + ": its config", reader.manifest().config, {},
                                             config::Missing::allow, config::Unbuilt::allow);
   const config::Model model = checked(resolved.config.model, reader.folder() + ": its config");
-  const auto parameters = spec::model_parameters(model);
-  refuse_other_tensors(reader, parameters);
-  refuse_damaged(reader);
+  refuse_other_tensors(reader, spec::model_parameters(model));
   const std::string file = exported_file(arguments.model);
   const base::NewFolders made(file == arguments.model ? "" : arguments.model);
-  folder::check_output_file("the file to write", file);
-  check_outputs(files_of(reader), {file});
+  check_outputs(files_of(reader), {{file, base::weights_file}});
   store::check_gpt2_pair(file, model);
-  write_exported(reader, parameters, file, dtypes.at(arguments.dtype));
+  refuse_damaged(reader);
+  write_exported(reader, model, file, dtypes.at(arguments.dtype));
   store::complete_gpt2_pair(file, model, dtypes.at(arguments.dtype));
   fmt::print("{}: step {} of {}, {}\n", file, reader.manifest().step, reader.folder(), arguments.dtype);
   return 0;

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "command/arguments.h"
 #include "command/commands.h"
 #include "command/outputs.h"
 #include "view/comparison.h"
@@ -23,20 +23,18 @@ int compare(int argc, char** argv) {
       "--tolerance", tolerance,
       "a TOML file of limits: for each [quantity] relative, absolute or both, and a reason. Default: tolerance.toml of the "
       "reference; without a reference loss, grad_norm, learning_rate and validation_loss must be equal");
-  app.add_option("--junit", junit, "also write the verdicts into this file, as JUnit XML");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
+  app.add_option("--junit", junit, "also write the verdicts into this .xml file, in JUnit's form");
+  const std::string help = parse(app, argc, argv);
+  if (!help.empty()) {
+    fmt::print("{}", help);
     return 0;
-  } catch (const CLI::ParseError& error) {
-    base::refuse("trireme compare: {}; trireme compare --help says more", error.what());
   }
   const view::ComparedFiles files = view::find_compared(a, b, tolerance);
-  check_outputs({files.reference, files.ours, files.tolerance}, {junit});
+  check_outputs({files.reference, files.ours, files.tolerance}, {{junit, base::junit_report}});
   const std::vector<view::Check> checks = view::compare_files(files);
   fmt::print("{}", table_text(checks));
-  if (!junit.empty()) base::write_file_atomically(junit, junit_xml(checks, "trireme compare"));
+  if (any_failed(checks) && files.tolerance.empty()) fmt::print("{}", view::note_on_equality());
+  if (!junit.empty()) write_output(junit, junit_xml(checks, "trireme compare"));
   return static_cast<int>(any_failed(checks) ? base::Exit::mismatch : base::Exit::done);
 }
 

@@ -4,14 +4,21 @@
 #include <string>
 #include <vector>
 
+#include "base/output_file.h"
+
 namespace trireme::command {
 
-/// Throws base::Error (bad_input), before anything is written, for an output that is one of the inputs or another output (by
-/// path, or the same file through links), that is a folder, or whose folder is not there or may not be written: no folder is
-/// made. Empty names are passed over.
-void check_outputs(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
+struct Output {
+  std::string path;  // empty: it is not asked for
+  const base::OutputKind& kind;
+};
 
-/// Refuses a path with what only a shell would replace ("~", "$NAME"): a folder of that name would be made.
-void refuse_unexpanded(const std::string& output);
+/// Throws base::Error (bad_input), before anything is written, for an output that is one of the inputs or another output (by
+/// path, or the same file through links), and for what base::check_output_file refuses: no folder is made, and no file of
+/// another kind is replaced. Empty names are passed over.
+void check_outputs(const std::vector<std::string>& inputs, const std::vector<Output>& outputs);
+
+/// Writes a file that check_outputs let pass, and says so.
+void write_output(const std::string& path, const std::string& content);
 
 }  // namespace trireme::command

@@ -9,8 +9,10 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/new_folders.h"
+#include "base/text.h"
 #include "command/arguments.h"
 #include "command/commands.h"
+#include "command/outputs.h"
 #include "folder/links.h"
 #include "view/run_charts.h"
 
@@ -21,7 +23,7 @@ namespace fs = std::filesystem;
 
 view::Metrics read_metrics(const std::string& run) {
   const std::string path = run + "/metrics.csv";
-  if (!fs::exists(path)) base::refuse("{}: no folder of a run: it holds no metrics.csv", run);
+  if (!fs::exists(path)) base::refuse("{}: no folder of a run: it holds no metrics.csv{}", run, base::looked_for(run));
   std::string text = base::read_file(path);
   const auto whole = text.rfind('\n') + 1;  // 0 without any
   if (whole > 0 && whole < text.size()) {   // of a run that was killed, or is writing it now
@@ -69,16 +71,28 @@ std::string output_folder(const std::vector<std::string>& runs, const std::vecto
   return runs[0] + "/plots/" + name;
 }
 
+std::string path_of(const view::NamedChart& named, const std::string& folder) {
+  return fmt::format("{}/{}.svg", folder, named.name);
+}
+
+/// All of them, before any is written.
+void check_files(const std::vector<view::NamedChart>& charts, const std::string& folder) {
+  for (const view::NamedChart& named : charts) {
+    const std::string path = path_of(named, folder);
+    if (has_points(named.chart)) base::check_output_file(path, path, base::drawing);
+  }
+}
+
 void write(const std::vector<view::NamedChart>& charts, const std::string& folder) {
+  base::refuse_unexpanded(folder);
   const base::NewFolders made(folder);
-  for (const auto& [name, chart] : charts) {
-    if (!has_points(chart)) {
-      fmt::print("note: {}: no value that can be drawn{}\n", name, chart.logarithmic ? " on a logarithmic scale" : "");
-      continue;
-    }
-    const std::string path = fmt::format("{}/{}.svg", folder, name);
-    base::write_file_atomically(path, line_chart(chart));
-    fmt::print("wrote {}\n", path);
+  check_files(charts, folder);
+  for (const view::NamedChart& named : charts) {
+    if (has_points(named.chart))
+      write_output(path_of(named, folder), line_chart(named.chart));
+    else
+      fmt::print("note: {}: no value that can be drawn{}\n", named.name,
+                 named.chart.logarithmic ? " on a logarithmic scale" : "");
   }
 }
 

@@ -8,14 +8,14 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/new_folders.h"
+#include "base/output_file.h"
 #include "base/progress.h"
+#include "base/text.h"
 #include "command/arguments.h"
 #include "command/commands.h"
-#include "command/outputs.h"
 #include "data/entropy.h"
 #include "data/text_file.h"
 #include "data/token_writer.h"
@@ -47,7 +47,7 @@ std::int64_t total_bytes(const std::vector<base::MappedFile>& texts) {
 
 /// The folder for the files. A prefix is a file's name without ending.
 std::string folder_of(const std::string& output) {
-  refuse_unexpanded(output);
+  base::refuse_unexpanded(output);
   const std::filesystem::path path(output);
   if (path.filename().empty() || output.ends_with(".bin") || output.ends_with(".idx"))
     base::refuse("error: --output \"{}\": expected a prefix such as data/mine, which makes data/mine.bin and data/mine.idx",
@@ -60,7 +60,7 @@ void write_tokens(const Options& options) {
   const base::NewFolders made(folder_of(options.output));
   data::TokenWriter writer(options.output, byte_vocabulary);
   std::array counters = {data::EntropyCounter(0), data::EntropyCounter(1), data::EntropyCounter(2), data::EntropyCounter(3)};
-  base::Progress progress("prepare", total_bytes(texts), base::now());
+  base::ShownProgress progress("prepare", total_bytes(texts));
   std::int64_t tokens = 0;
   std::vector<std::int32_t> ids;
   for (const base::MappedFile& text : texts) {
@@ -72,13 +72,13 @@ void write_tokens(const Options& options) {
       writer.append(ids);
       for (auto& counter : counters) counter.add(ids);
       tokens += std::ssize(ids);
-      fmt::print(stderr, "{}", progress.line(tokens, base::now()));
+      progress.add(std::ssize(ids));
     }
     writer.end_document();
   }
   writer.finish();
-  fmt::print("{0}.bin, {0}.idx: {1} documents, {2} tokens (bytes, vocabulary {3})\n", options.output, texts.size(), tokens,
-             byte_vocabulary);
+  fmt::print("{0}.bin, {0}.idx: {1}, {2} (bytes, vocabulary {3})\n", options.output, base::counted(std::ssize(texts), "document"),
+             base::counted(tokens, "token"), byte_vocabulary);
   fmt::print("entropy of a token, given the k before it, in nats:");
   for (std::size_t k = 0; k < counters.size(); ++k) fmt::print("{} k={} {:.4f}", k == 0 ? "" : ",", k, counters[k].nats());
   fmt::print("\n");

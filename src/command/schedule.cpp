@@ -10,6 +10,7 @@
 #include "command/arguments.h"
 #include "command/commands.h"
 #include "command/outputs.h"
+#include "config/check.h"
 #include "config/reader.h"
 #include "schedule/messages.h"
 #include "schedule/proofs.h"
@@ -19,8 +20,7 @@
 namespace trireme::command {
 namespace {
 
-constexpr std::int64_t most_actions = 10'000'000;  // on all stages: some hundred MB
-constexpr std::int64_t most_drawn = 1'000'000;     // passes in an SVG, which pools those that are too narrow
+constexpr std::int64_t most_drawn = 1'000'000;  // passes in an SVG, which pools those that are too narrow
 
 struct Arguments {
   std::string input, svg;           // input: a TOML file; empty: none
@@ -43,7 +43,7 @@ Arguments read_arguments(int argc, char** argv) {
   app.add_option("--ranks", arguments.ranks,
                  "the number of ranks of the run: d = ranks / (t p), m = B / (b d). Default: d = 1, m = B / b")
       ->check(CLI::Range(1, 1 << 24));
-  app.add_option("--svg", arguments.svg, "draw the schedule into this file");
+  app.add_option("--svg", arguments.svg, "draw the schedule into this .svg file");
   app.add_option("--columns", arguments.columns, "characters for the forward pass of a whole stage, a multiple of v. Default: v")
       ->check(CLI::Range(1, 100));
   app.add_flag("--list", arguments.list, "also list the actions of each stage in their order");
@@ -70,6 +70,7 @@ void refuse_others(const std::vector<std::string>& values) {
 
 config::Config read_config(const Arguments& arguments) {
   refuse_others(arguments.values);
+  refuse_second_values(arguments.values);
   const std::string& input = arguments.input;
   const config::Config config =
       config::read_config(input.empty() ? "command line" : input, input.empty() ? "" : base::read_file(input), arguments.values,
@@ -90,13 +91,13 @@ std::int64_t microbatches_of(const config::Parallel& parallel, const config::Bat
 }
 
 schedule::Schedule schedule_of(const config::Parallel& parallel, std::int64_t microbatches) {
-  for (const std::int64_t value : {parallel.pipeline, parallel.chunks, microbatches})
-    if (value > most_actions / 2)
-      base::refuse("{} is too many for a schedule to be shown: at most {} passes on all stages", value, most_actions);
-  if (parallel.pipeline * parallel.chunks > most_actions / 2 / microbatches)
-    base::refuse(
-        "parallel.pipeline = {}, parallel.virtual = {} and {} microbatches: at most {} passes on all stages can be shown",
-        parallel.pipeline, parallel.chunks, microbatches, most_actions);
+  const std::int64_t chunks = parallel.pipeline * parallel.chunks;
+  if (chunks > config::most_chunks)
+    base::refuse("parallel.pipeline = {} and parallel.virtual = {} make {} chunks of the model; at most {} can be planned",
+                 parallel.pipeline, parallel.chunks, chunks, config::most_chunks);
+  if (const std::int64_t most = config::most_microbatches(chunks); microbatches > most)
+    base::refuse("batch.global makes {}; with p v = {} at most {} can be planned",
+                 base::counted(microbatches, "microbatch", "es"), chunks, most);
   return schedule::make_schedule(schedule::require_kind(parallel.schedule), static_cast<int>(parallel.pipeline),
                                  static_cast<int>(parallel.chunks), static_cast<int>(microbatches));
 }
@@ -130,11 +131,11 @@ int schedule(int argc, char** argv) {
   const std::string& svg = arguments.svg;
   if (const std::int64_t passes = count_passes(shown); !svg.empty() && passes > most_drawn)
     base::refuse("--svg: {} passes on all stages: at most {} are drawn", passes, most_drawn);
-  check_outputs({arguments.input}, {svg});
+  check_outputs({arguments.input}, {{svg, base::drawing}});
   const schedule::Messages messages = proven_messages(shown);
   const schedule::Timing timing = simulate(shown, stage_costs(shown));
-  if (!svg.empty()) base::write_file_atomically(svg, view::svg(view::timeline(shown, timing, view::unit_of_time)));
   fmt::print("{}", view::schedule_report({shown, timing, columns}, messages, arguments.list));
+  if (!svg.empty()) write_output(svg, view::svg(view::timeline(shown, timing, view::unit_of_time)));
   return 0;
 }
 

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "command/arguments.h"
 #include "command/commands.h"
 #include "command/outputs.h"
@@ -40,12 +39,12 @@ Arguments read_arguments(int argc, char** argv) {
       ->needs(draws)
       ->check(CLI::Range(10, 10000))
       ->capture_default_str();
-  app.add_option("--svg", arguments.svg, "draw it into this file, one row for each rank");
+  app.add_option("--svg", arguments.svg, "draw it into this .svg file, one row for each rank");
   app.add_option("--ranks", arguments.ranks, "the ranks that --svg and --ascii show, such as 0-3,8. Default: all");
   app.add_option(
       "--time", arguments.time,
       "the part of the step that --svg and --ascii show, in milliseconds from its start, such as 12.5-20. Default: all");
-  app.add_option("--perfetto", arguments.perfetto, "write this file for ui.perfetto.dev or chrome://tracing");
+  app.add_option("--perfetto", arguments.perfetto, "write this .json file for ui.perfetto.dev or chrome://tracing");
   arguments.help = parse(app, argc, argv);
   if (!(arguments.ranks + arguments.time).empty() && !arguments.ascii && arguments.svg.empty())
     base::refuse("error: trireme trace: --ranks and --time choose what --svg FILE or --ascii shows: give one of these too");
@@ -68,11 +67,6 @@ std::string find_trace(const std::string& input) {
   return (fs::path(input) / "traces" / last).string();
 }
 
-void write(const std::string& path, const std::string& content) {
-  base::write_file_atomically(path, content);
-  fmt::print("wrote {}\n", path);
-}
-
 }  // namespace
 
 int trace(int argc, char** argv) {
@@ -83,14 +77,14 @@ int trace(int argc, char** argv) {
   }
   const auto& [input, svg, perfetto, ranks, time, summary, ascii, columns, help] = arguments;
   const std::string file = find_trace(input);
-  check_outputs({file}, {svg, perfetto});
+  check_outputs({file}, {{svg, base::drawing}, {perfetto, base::perfetto_trace}});
   const store::Trace trace = store::read_trace(file);
   const view::Part part = view::part_of(trace, ranks, time);
   if (file != input) fmt::print("{}\n", file);
   if (summary || (!ascii && svg.empty() && perfetto.empty())) fmt::print("{}", view::trace_summary(trace));
   if (ascii) fmt::print("{}", view::ascii_picture(trace, columns, part));
-  if (!svg.empty()) write(svg, view::svg(view::timeline_of(trace, part)));
-  if (!perfetto.empty()) write(perfetto, view::perfetto_json(trace));
+  if (!svg.empty()) write_output(svg, view::svg(view::timeline_of(trace, part)));
+  if (!perfetto.empty()) write_output(perfetto, view::perfetto_json(trace));
   return 0;
 }
 

@@ -34,6 +34,7 @@ Arguments read_arguments(int argc, char** argv) {
   app.set_version_flag("--help-markdown", config::keys_markdown(), "print the keys of the input file as Markdown");
   app.footer("Keys of the input file and of the command line:\n\n" + config::keys_text());
   arguments.help = parse(app, argc, argv);
+  refuse_second_values(arguments.overrides);
   if (arguments.help.empty() && (arguments.input.empty() || arguments.input.find('=') != std::string::npos))
     base::refuse("error: trireme train: '{}' is no input file; trireme train INPUT [key=value ...]", arguments.input);
   return arguments;

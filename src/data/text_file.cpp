@@ -2,49 +2,16 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 #include <filesystem>
-#include <string_view>
+#include <span>
 
 #include "base/error.h"
+#include "base/file_form.h"
 
 namespace trireme::data {
 namespace {
 
-using namespace std::string_view_literals;
-
-struct Form {
-  std::string_view bytes;  // that such a file has ...
-  std::size_t at;          // ... from this byte on
-  const char *what, *cure;
-};
-
-constexpr const char* extract = "Extract the text into a file first";
-
-constexpr Form forms[] = {
-    {"\x1f\x8b"sv, 0, "is compressed by gzip", "Run: gzip -d"},
-    {"\x28\xb5\x2f\xfd"sv, 0, "is compressed by zstd", "Run: zstd -d"},
-    {"\xfd"
-     "7zXZ\0"sv,
-     0, "is compressed by xz", "Run: xz -d"},
-    {"1AY&SY"sv, 4, "is compressed by bzip2", "Run: bzip2 -d"},
-    {"\x04\x22\x4d\x18"sv, 0, "is compressed by lz4", "Run: lz4 -d"},
-    {"PK\x03\x04"sv, 0, "is a zip archive", "Run: unzip"},
-    {"7z\xbc\xaf\x27\x1c"sv, 0, "is a 7-Zip archive", "Run: 7z x"},
-    {"ustar"sv, 257, "is a tar archive", "Run: tar -xf"},
-    {"PAR1"sv, 0, "is a Parquet table", extract},
-    {"ARROW1"sv, 0, "is an Arrow table", extract},
-    {"\x89HDF\r\n\x1a\n"sv, 0, "is an HDF5 file", extract},
-    {"SQLite format 3\0"sv, 0, "is an SQLite database", extract},
-    {"%PDF-"sv, 0, "is a PDF document", extract},
-    {"MMIDIDX\0\0"sv, 0, "is the index of a token file", "Give the text it was made of"},
-    {"\xff\xfe"sv, 0, "is text in UTF-16", "Convert it first: iconv -f UTF-16 -t UTF-8"},
-    {"\xfe\xff"sv, 0, "is text in UTF-16", "Convert it first: iconv -f UTF-16 -t UTF-8"},
-};
-
-bool holds(std::string_view bytes, const Form& form) {
-  return bytes.size() >= form.at + form.bytes.size() && bytes.substr(form.at, form.bytes.size()) == form.bytes;
-}
+constexpr std::size_t looked_at = 65536;  // bytes; where binary files have a zero byte, they have one soon
 
 std::string ending_of(const std::string& path) {
   std::string ending = std::filesystem::path(path).extension().string();
@@ -53,21 +20,36 @@ std::string ending_of(const std::string& path) {
   return ending;
 }
 
-}  // namespace
-
-base::MappedFile open_text(const std::string& path) {
-  base::MappedFile file(path);
-  if (file.bytes().empty()) base::refuse("{}: empty, a document needs at least one byte", path);
-  const std::string_view bytes(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
-  const auto* const form = std::find_if(std::begin(forms), std::end(forms), [&](const Form& f) { return holds(bytes, f); });
-  if (form != std::end(forms))
-    base::refuse("{}: {}. prepare makes a token of each byte, so it takes plain text only. {}", path, form->what, form->cure);
+void refuse_json(const std::string& path) {
   const std::string ending = ending_of(path);
   if (ending == ".jsonl" || ending == ".ndjson" || ending == ".json")
     base::refuse(
         "{0}: is JSON by its name. prepare makes a token of each byte, brackets and keys too. Extract the text first, for "
         "example: jq -r .text '{0}' > text.txt. To train on JSON itself, copy the file to a name that ends in .txt",
         path);
+}
+
+void refuse_zero_bytes(const std::string& path, std::span<const std::byte> bytes) {
+  const auto begin = bytes.first(std::min(bytes.size(), looked_at));
+  const auto zero = std::find(begin.begin(), begin.end(), std::byte{0});
+  if (zero == begin.end()) return;
+  base::refuse(
+      "{0}: is no plain text: its byte {1} is zero. prepare makes a token of each byte, so it takes plain text only. It may be "
+      "a program, a picture or tokens already. If it is text in UTF-16, convert it: iconv -f UTF-16 -t UTF-8 '{0}' > text.txt",
+      path, zero - begin.begin());
+}
+
+}  // namespace
+
+base::MappedFile open_text(const std::string& path) {
+  base::MappedFile file(path);
+  const auto bytes = file.bytes();
+  if (bytes.empty()) base::refuse("{}: empty, a document needs at least one byte", path);
+  if (const base::FileForm* const form = base::form_of(bytes); form && form->for_text)
+    base::refuse("{}: {}. prepare makes a token of each byte, so it takes plain text only. {}", path, form->what, form->for_text);
+  if (base::is_safetensors(bytes)) base::refuse("{}: is a safetensors file: weights, no text", path);
+  refuse_json(path);
+  refuse_zero_bytes(path, bytes);
   return file;
 }
 

@@ -13,7 +13,9 @@ constexpr std::size_t buffer_bytes = 1 << 20;
 /// `prefix`, if it is free.
 const std::string& unused(const std::string& prefix) {
   for (const char* ending : {".bin", ".idx"})
-    if (std::filesystem::exists(prefix + ending)) base::refuse("{}{}: exists already; nothing was changed", prefix, ending);
+    if (std::filesystem::exists(prefix + ending))
+      base::refuse("{0}{1}: exists already, and is not replaced. Choose another output, or remove {0}.bin and {0}.idx first",
+                   prefix, ending);
   return prefix;
 }
 

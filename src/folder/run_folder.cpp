@@ -109,20 +109,6 @@ void check_run_folder(const std::string& path, const std::string& input) {
   for (const char* name : folders) check_linked_folder(path, name);
 }
 
-void check_output_file(const std::string& key, const std::string& path) {
-  const fs::path parent = fs::absolute(path).parent_path();
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) base::refuse("{} = \"{}\": is a folder", key, path);
-  if (!fs::is_directory(parent, ignored)) base::refuse("{} = \"{}\": there is no folder {}", key, path, parent.string());
-  if (access(parent.c_str(), W_OK | X_OK) != 0)
-    base::refuse("{} = \"{}\": cannot write in {}: {}", key, path, parent.string(), base::system_words(errno));
-  try {
-    const base::NewFile trial(path);
-  } catch (const base::Error& error) {
-    base::refuse("{} = \"{}\": {}", key, path, error.what());
-  }
-}
-
 void write_end_in(const std::string& directory, base::Exit status, const std::string& why) noexcept {
   write_status_in(directory, fmt::format("{} {}", static_cast<int>(status), why));
 }

@@ -20,9 +20,6 @@ namespace trireme::folder {
 /// Changes nothing.
 void check_run_folder(const std::string& path, const std::string& input);
 
-/// Refuses (bad_input) a file that could not be written at the end of a run: no folder, no right, a folder of that name.
-void check_output_file(const std::string& key, const std::string& path);
-
 /// The checkpoints of the run in `path`.
 inline std::string checkpoints_of(const std::string& path) { return path + "/checkpoints"; }
 

@@ -1,10 +1,12 @@
 #include "run/sources.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "config/keys.h"
 #include "data/entropy.h"
 #include "data/sampler.h"
@@ -34,13 +36,19 @@ T value_of(const std::string& key, config::Config config) {
   return *std::get<T*>(config::find_key(key)->slot(config));
 }
 
-std::unique_ptr<data::FileSource> open_file(const TokenKeys& keys, const config::Config& config, bool scan) {
-  auto source = open_tokens(keys, config);
+/// How `make run` of this project makes its own tokens; empty for those of others.
+std::string hint_for(const std::string& prefix) {
+  return prefix.starts_with("data/novels/") ? ". In the project's folder, `make run` makes those of the novels" : "";
+}
+
+std::unique_ptr<data::FileSource> open_file(const TokenKeys& keys, const config::Resolved& resolved, bool scan) {
+  auto source = open_tokens(keys, resolved);
   if (scan && source->file().tokens() <= scan_limit) source->file().check_ids();
   return source;
 }
 
-OpenedSources open(const config::Config& config, bool first_rank) {
+OpenedSources open(const config::Resolved& resolved, bool first_rank) {
+  const config::Config& config = resolved.config;
   using Part = data::MarkovSource::Part;
   const auto& model = config.model;
   const bool evaluates = config.run.evaluate_every > 0;
@@ -55,10 +63,10 @@ OpenedSources open(const config::Config& config, bool first_rank) {
     opened.sources = {std::move(training), evaluates ? make(Part::validation) : nullptr};
     return opened;
   }
-  auto training = open_file(training_keys, config, first_rank);
+  auto training = open_file(training_keys, resolved, first_rank);
   const auto& file = training->file();
-  opened.yardstick = fmt::format("data: {}, {} tokens in {} documents, {} samples\n", config.data.tokens, file.tokens(),
-                                 file.documents(), training->samples());
+  opened.yardstick = fmt::format("data: {}, {} in {}, {}\n", config.data.tokens, base::counted(file.tokens(), "token"),
+                                 base::counted(file.documents(), "document"), base::counted(training->samples(), "sample"));
   if (first_rank && file.tokens() >= entropy_floor && file.tokens() <= entropy_limit) {
     opened.entropy = {"order-2 entropy of the text", order_2_entropy(file)};
     opened.yardstick += fmt::format("{}: {:.4f} nats a token (what a model that knows two tokens reaches)\n",
@@ -67,7 +75,7 @@ OpenedSources open(const config::Config& config, bool first_rank) {
   opened.data.training = opened.watch.add(training_keys.tokens, file, DataWatch::Reads::always);
   opened.sources.training = std::move(training);
   if (evaluates) {
-    auto validation = open_file(validation_keys, config, first_rank);
+    auto validation = open_file(validation_keys, resolved, first_rank);
     opened.data.validation = opened.watch.add(validation_keys.tokens, validation->file(), DataWatch::Reads::at_the_start);
     opened.sources.validation = std::move(validation);
   }
@@ -76,21 +84,29 @@ OpenedSources open(const config::Config& config, bool first_rank) {
 
 }  // namespace
 
-std::unique_ptr<data::FileSource> open_tokens(const TokenKeys& keys, const config::Config& config) {
+std::unique_ptr<data::FileSource> open_tokens(const TokenKeys& keys, const config::Resolved& resolved) {
+  const config::Config& config = resolved.config;
   const auto prefix = value_of<std::string>(keys.tokens, config);
   const auto wanted = value_of<std::int64_t>(keys.samples, config);
-  auto source = std::make_unique<data::FileSource>(prefix, config.model.vocabulary, config.model.sequence);
+  std::unique_ptr<data::FileSource> source;
+  try {
+    source = std::make_unique<data::FileSource>(prefix, config.model.vocabulary, config.model.sequence);
+  } catch (const base::Error& error) {
+    const bool missing = !std::filesystem::exists(prefix + ".idx");
+    throw base::Error(error.status(),
+                      fmt::format("{}: {}{}", shown(resolved, keys.tokens), error.what(), missing ? hint_for(prefix) : ""));
+  }
   if (source->samples() < wanted)
-    base::refuse("{} = \"{}\": {} tokens make {} samples of model.sequence = {}, and {} = {}; lower {}, or give more tokens",
-                 keys.tokens, prefix, source->file().tokens(), source->samples(), config.model.sequence, keys.samples, wanted,
-                 keys.samples);
+    base::refuse("{}: {} make {} of model.sequence = {}, and {} = {}; lower {}, or give more tokens",
+                 shown(resolved, keys.tokens), base::counted(source->file().tokens(), "token"),
+                 base::counted(source->samples(), "sample"), config.model.sequence, keys.samples, wanted, keys.samples);
   return source;
 }
 
-OpenedSources open_sources(const config::Config& config, grid::World& world) {
+OpenedSources open_sources(const config::Resolved& resolved, grid::World& world) {
   OpenedSources opened;
-  world.agree([&] { opened = open(config, world.rank() == 0); });
-  refuse_unless_same_data(world, config.data, opened.data);
+  world.agree([&] { opened = open(resolved, world.rank() == 0); });
+  refuse_unless_same_data(world, resolved.config.data, opened.data);
   return opened;
 }
 

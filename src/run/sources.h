@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "config/config.h"
+#include "config/reader.h"
 #include "grid/world.h"
 #include "run/data_watch.h"
 #include "store/manifest.h"
@@ -33,12 +33,13 @@ struct TokenKeys {
 inline const TokenKeys training_keys = {"data.tokens", "batch.global"};
 inline const TokenKeys validation_keys = {"data.validation", "run.evaluate_samples"};
 
-/// The token file that `keys` name. Refuses one with fewer samples than are taken at a time.
-std::unique_ptr<data::FileSource> open_tokens(const TokenKeys& keys, const config::Config& config);
+/// The token file that `keys` name. Refuses, with the key and where it was given, one that cannot be read or has fewer samples
+/// than are taken at a time.
+std::unique_ptr<data::FileSource> open_tokens(const TokenKeys& keys, const config::Resolved& resolved);
 
 /// Every rank. Opens token files or the Markov source; rank 0 scans the ids of files up to 2^28 tokens (all ids are checked
 /// again as they are read). Mistakes are agreed: grid::Agreed(bad_input); so is a rank that finds other data under the same name
 /// than rank 0.
-OpenedSources open_sources(const config::Config& config, grid::World& world);
+OpenedSources open_sources(const config::Resolved& resolved, grid::World& world);
 
 }  // namespace trireme::run

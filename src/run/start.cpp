@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "base/output_file.h"
 #include "base/process.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "folder/run_folder.h"
 #include "grid/cores.h"
@@ -15,11 +18,35 @@
 #include "run/records.h"
 #include "run/resources.h"
 #include "run/resume.h"
+#include "store/checkpoint_folder.h"
 #include "store/gpt2_config.h"
 #include "store/gpt2_folder.h"
 
 namespace trireme::run {
 namespace {
+
+/// Calls; what it refuses is told with the key and where that was given.
+void with_key(const config::Resolved& resolved, const std::string& key, const std::function<void()>& open) {
+  try {
+    open();
+  } catch (const base::Error& error) {
+    throw base::Error(error.status(), fmt::format("{}: {}", shown(resolved, key), error.what()));
+  }
+}
+
+/// Whether model.initial is a folder with a checkpoint, rather than with weights or a file of them. Refuses what is neither.
+bool names_checkpoint(const config::Resolved& resolved) {
+  const std::string& path = resolved.config.model.initial;
+  bool checkpoint = false;
+  with_key(resolved, "model.initial", [&] {
+    if (!std::filesystem::exists(path)) base::refuse("{}: no such file or folder{}", path, base::looked_for(path));
+    checkpoint = store::find_gpt2(path).empty();
+    if (checkpoint && store::find_checkpoint_in(path).empty())
+      base::refuse("{}: this folder holds neither weights (a .safetensors file) nor a checkpoint{}", path,
+                   base::looked_for(path));
+  });
+  return checkpoint;
+}
 
 /// Of a new run: model.initial.
 Origin open_initial(const config::Resolved& resolved, grid::World& world) {
@@ -28,14 +55,15 @@ Origin open_initial(const config::Resolved& resolved, grid::World& world) {
   if (path.empty()) return origin;
   bool checkpoint = false;
   world.agree([&] {
-    if (world.rank() == 0) checkpoint = store::find_gpt2(path).empty();
+    if (world.rank() == 0) checkpoint = names_checkpoint(resolved);
   });
   if (world.everyone().largest(checkpoint) > 0) origin.checkpoint = verified(world, path);
   world.agree([&] {
     if (origin.checkpoint)
       check_same_model(*origin.checkpoint, resolved);
     else
-      origin.file.emplace(store::find_gpt2(path), spec::model_parameters(resolved.config.model));
+      with_key(resolved, "model.initial",
+               [&] { origin.file.emplace(store::find_gpt2(path), spec::model_parameters(resolved.config.model)); });
   });
   return origin;
 }
@@ -90,7 +118,7 @@ void check_outputs(const config::Resolved& resolved, grid::World& world) {
     const config::Run& run = resolved.config.run;
     folder::check_run_folder(run.directory, resolved.path);
     if (!run.final_weights.empty() && !lies_in_new_folder(run.final_weights, run.directory))
-      folder::check_output_file("run.final_weights", run.final_weights);
+      base::check_output_file(shown(resolved, "run.final_weights"), run.final_weights, base::weights_file);
     store::check_gpt2_pair(run.final_weights, resolved.config.model);
   });
 }
@@ -148,7 +176,7 @@ Start check_start(grid::World& world, const config::Resolved& resolved, bool wei
   check_address_space(world, start.layout.memory[coordinates_of(start.layout.shape, world.rank()).pipeline].total(),
                       start.threads);
   start.available_bytes = -world.everyone().largest(-available.value);
-  start.opened = open_sources(config, world);
+  start.opened = open_sources(resolved, world);
   check_outputs(resolved, world);
   open_origin(start, resolved, world, weights_only);
   start.places = gather_places(world, start.layout.shape, train::make_device(config)->name());

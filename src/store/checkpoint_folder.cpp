@@ -11,6 +11,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
+#include "store/gpt2_folder.h"
 #include "store/master_file.h"
 
 namespace trireme::store {
@@ -147,15 +149,27 @@ std::vector<std::string> list_checkpoints(const std::string& folder) {
   return paths;
 }
 
-std::string find_checkpoint(const std::string& path) {
+std::string find_checkpoint_in(const std::string& path) {
   if (is_published(path) || step_of_folder(fs::path(path).filename())) return path;
   for (const fs::path& folder : {fs::path(path) / "checkpoints", fs::path(path)}) {
     std::error_code ignored;
     if (!fs::is_directory(folder, ignored)) continue;
     if (const auto found = list_checkpoints(folder.string()); !found.empty()) return found.front();
   }
-  base::refuse("{}: no checkpoint here: neither manifest.json nor a folder {} or checkpoints/{}", path, step_folder_name(0),
-               step_folder_name(0));
+  return "";
+}
+
+std::string find_checkpoint(const std::string& path) {
+  if (std::string found = find_checkpoint_in(path); !found.empty()) return found;
+  if (!fs::exists(path)) base::refuse("{}: no checkpoint here: there is no such folder{}", path, base::looked_for(path));
+  if (!fs::is_directory(path))
+    base::refuse("{}: no checkpoint here: it is a file; give the folder of a run or of a checkpoint", path);
+  if (!find_gpt2(path).empty())
+    base::refuse("{}: no checkpoint here, but weights; trireme checkpoint import makes a checkpoint of them", path);
+  base::refuse(
+      "{}: no checkpoint here: the folder of a run holds them in its folder checkpoints, and a checkpoint itself holds a "
+      "manifest.json",
+      path);
 }
 
 std::vector<std::string> remove_partials(const std::string& folder) {

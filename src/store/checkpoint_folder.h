@@ -38,7 +38,9 @@ void complete(const std::string& folder, Manifest manifest);
 std::vector<std::string> list_checkpoints(const std::string& folder);
 
 /// The checkpoint that `path` means: itself when it is one, else the newest of `path`/checkpoints or of `path`, also when that
-/// one is damaged. base::Error(bad_input) when there is none.
+/// one is damaged; empty when there is none.
+std::string find_checkpoint_in(const std::string& path);
+/// The same; base::Error(bad_input) when there is none, which tells what is there instead.
 std::string find_checkpoint(const std::string& path);
 
 /// Removes what a write or a deletion that did not end left; returns the names.

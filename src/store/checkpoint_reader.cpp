@@ -44,7 +44,7 @@ Faults identity_faults(const Hdf5File& file, const Manifest& manifest, const Fil
 }
 
 /// Empty when the slice is as it was written.
-std::string slice_fault(const Hdf5File& file, const SliceRecord& slice) {
+std::string slice_fault(const Hdf5File& file, const SliceRecord& slice, const CheckpointReader::Told& told) {
   const std::string dataset = slice.dataset(), where = fmt::format("{}: {}", file.path(), dataset);
   file.require_plain(dataset, slice.offset);
   if (const Shape found = file.shape(dataset); found != slice.count)
@@ -57,17 +57,19 @@ std::string slice_fault(const Hdf5File& file, const SliceRecord& slice) {
     values.resize(static_cast<std::size_t>(elements_of(piece.count)));
     file.read_tensor(dataset, piece, piece.count, Shape(piece.count.size(), 0), values.data());
     hash.add(std::as_bytes(std::span(values)));
+    if (told) told(static_cast<std::int64_t>(std::span(values).size_bytes()));
   }
   return hash.value() == slice.checksum ? "" : where + ": its values changed since they were written: the checksum differs";
 }
 
-Faults file_faults(const std::string& path, const Manifest& manifest, const FileRecord& record) {
+Faults file_faults(const std::string& path, const Manifest& manifest, const FileRecord& record,
+                   const CheckpointReader::Told& told) {
   if (const std::string fault = frame_fault(path, record); !fault.empty()) return {fault};
   const Hdf5File file = Hdf5File::open(path);
   Faults faults = identity_faults(file, manifest, record);
   if (!faults.empty()) return faults;
   for (const SliceRecord& slice : record.slices)
-    if (const std::string fault = slice_fault(file, slice); !fault.empty()) faults.push_back(fault);
+    if (const std::string fault = slice_fault(file, slice, told); !fault.empty()) faults.push_back(fault);
   return faults;
 }
 
@@ -102,10 +104,10 @@ CheckpointReader::CheckpointReader(const std::string& step_folder) : folder_(ste
     }
 }
 
-Faults CheckpointReader::verify_file(std::size_t i) const {
+Faults CheckpointReader::verify_file(std::size_t i, const Told& told) const {
   const FileRecord& record = manifest_.files.at(i);
   const std::string path = folder_ + "/" + record.name;
-  return faults_or_error([&] { return file_faults(path, manifest_, record); });
+  return faults_or_error([&] { return file_faults(path, manifest_, record, told); });
 }
 
 Faults CheckpointReader::verify_master() const {

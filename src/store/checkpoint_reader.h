@@ -1,6 +1,7 @@
 // Reading a published checkpoint, whatever layout wrote it and whatever layout reads.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -18,12 +19,15 @@ class CheckpointReader {
   /// Reads manifest.json and checks that its slices cover the tensors. base::Error(mismatch) names the file.
   explicit CheckpointReader(const std::string& step_folder);
 
+  using Told = std::function<void(std::int64_t bytes)>;
+
   const std::string& folder() const { return folder_; }
   const Manifest& manifest() const { return manifest_; }
 
   /// What is wrong with files[i], each text beginning with the file's path; empty when it is as it was written: size, run, step,
-  /// coordinates, the checksum of every byte. Memory: one piece of a tensor.
-  std::vector<std::string> verify_file(std::size_t i) const;
+  /// coordinates, the checksum of every byte. Memory: one piece of a tensor. `told` is called with the bytes of values that were
+  /// read since the last call.
+  std::vector<std::string> verify_file(std::size_t i, const Told& told = {}) const;
   /// The same of checkpoint.h5, which is for people and tools: a fault there loses nothing.
   std::vector<std::string> verify_master() const;
 

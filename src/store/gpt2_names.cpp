@@ -96,8 +96,19 @@ void take_config(const std::string& path, const SafetensorsReader& file, config:
 /// What the file itself is, for messages; empty where it lacks what shows it.
 std::string sizes_text(const config::Model& model) {
   if (model.hidden == 0 || model.sequence == 0) return {};
-  return fmt::format("\nits own model.layers = {}, model.hidden = {}, model.sequence = {}, model.vocabulary = {}", model.layers,
-                     model.hidden, model.sequence, model.vocabulary);
+  return fmt::format(" Its own sizes are model.layers = {}, model.hidden = {}, model.sequence = {}, model.vocabulary = {}",
+                     model.layers, model.hidden, model.sequence, model.vocabulary);
+}
+
+/// Lines; those beyond the first few are counted.
+std::string few_of(std::vector<std::string> problems) {
+  constexpr std::size_t most = 5;
+  if (problems.size() > most + 1) {
+    const std::size_t others = problems.size() - most;
+    problems.resize(most);
+    problems.push_back(fmt::format("and {} more", others));
+  }
+  return fmt::format("{}", fmt::join(problems, "\n  "));
 }
 
 }  // namespace
@@ -163,7 +174,7 @@ Gpt2Weights::Gpt2Weights(const std::string& path, const std::vector<spec::Parame
     problems.push_back(fmt::format("model.heads: expected {}, found {}", heads_of(parameters), own.heads));
   if (problems.empty() && file_.find(head) && !is_tied())
     problems.push_back("lm_head.weight: expected the values of wte.weight (a tied output layer), found others");
-  if (!problems.empty()) base::refuse("{} does not fit the model:\n  {}{}", path, fmt::join(problems, "\n  "), sizes_text(own));
+  if (!problems.empty()) base::refuse("{} does not fit the model.{}\n  {}", path, sizes_text(own), few_of(std::move(problems)));
 }
 
 std::string Gpt2Weights::name_in_file(const Gpt2Name& form) const {

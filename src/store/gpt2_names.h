@@ -26,10 +26,10 @@ Gpt2Name gpt2_name(const spec::Parameter& parameter);
 config::Model gpt2_model(const SafetensorsReader& file);
 
 /// A file of start weights, or the index of several, held against the parameter table when it is opened: missing tensors, unknown
-/// ones, wrong shapes and types are all named in one base::Error(bad_input); so is what gpt2_model refuses. Names may carry the
-/// prefix "transformer."; the mask buffers attn.bias and attn.masked_bias are passed over, and so is an lm_head.weight equal to
-/// wte.weight; one without wte.weight stands for it, since the two are one tensor. The number of heads is compared where the file
-/// tells it. Any rank may open and read alone.
+/// ones, wrong shapes and types end in one base::Error(bad_input), which tells the file's own sizes and names the first five; so
+/// is what gpt2_model refuses. Names may carry the prefix "transformer."; the mask buffers attn.bias and attn.masked_bias are
+/// passed over, and so is an lm_head.weight equal to wte.weight; one without wte.weight stands for it, since the two are one
+/// tensor. The number of heads is compared where the file tells it. Any rank may open and read alone.
 class Gpt2Weights {
  public:
   Gpt2Weights(const std::string& path, const std::vector<spec::Parameter>& parameters);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/file_form.h"
 #include "base/half.h"
 #include "base/json_text.h"
 #include "base/text.h"
@@ -51,35 +52,13 @@ Shape row_major_strides(const Shape& shape) {
   return stride;
 }
 
-/// Files that are taken for weights, by their first bytes.
-void refuse_other_format(const std::string& path, const base::MappedFile& file) {
-  struct Format {
-    std::string_view begin;
-    const char* what;
-  };
-  constexpr const char* pickle =
-      "weights in PyTorch's own format (pickle); this program reads .safetensors, which save_pretrained of Hugging Face's "
-      "library writes";
-  static const std::vector<Format> formats = {
-      {"version https://git-lfs", "a pointer of Git LFS, not the weights themselves; `git lfs pull` fetches them"},
-      {"PK\x03\x04", pickle},
-      {"\x80\x02", pickle},
-      {"\x89HDF", "an HDF5 file; of a checkpoint of this program, name the folder that it lies in"},
-      {"GGUF", "a GGUF file; this program reads .safetensors"},
-      {"<", "a page or another text, not weights; the download may have failed"},
-      {"\x1f\x8b", "compressed by gzip; unpack it first"},
-      {"\x28\xb5\x2f\xfd", "compressed by zstd; unpack it first"}};
-  const std::string_view bytes(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
-  for (const Format& format : formats)
-    if (bytes.starts_with(format.begin)) base::refuse("{}: this is {}", path, format.what);
-}
-
 json parse_header(const std::string& path, const base::MappedFile& file, std::int64_t& data_begin) {
   if (std::ssize(file.bytes()) < 8)
-    base::refuse("{}: {} bytes are too few for a safetensors file", path, std::ssize(file.bytes()));
+    base::refuse("{}: too short for a safetensors file: {}", path, base::counted(std::ssize(file.bytes()), "byte"));
   const auto length = load<std::uint64_t>(file.bytes().data());
   if (length > static_cast<std::uint64_t>(std::ssize(file.bytes()) - 8)) {
-    refuse_other_format(path, file);
+    if (const base::FileForm* const form = base::form_of(file.bytes()))
+      base::refuse("{}: {}. {}", path, form->what, form->for_weights);
     base::refuse("{}: not a safetensors file: its first 8 bytes give a header of {} bytes in a file of {}", path, length,
                  std::ssize(file.bytes()));
   }

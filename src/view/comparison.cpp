@@ -157,7 +157,7 @@ struct Side {
 
 Side find_side(const std::string& given) {
   const fs::path path = fs::path(given).lexically_normal();
-  if (!fs::exists(path)) base::refuse("{}: no such file or folder", given);
+  if (!fs::exists(path)) base::refuse("{}: no such file or folder{}", given, base::looked_for(given));
   const std::string name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
   if (!fs::is_directory(path)) return {path.string(), path.stem().string()};
   if (fs::exists(path / "metrics.csv")) return {(path / "metrics.csv").string(), name};
@@ -191,6 +191,17 @@ std::vector<Tolerance> exact_tolerance() {
   return tolerances;
 }
 
+std::string note_on_equality() {
+  return "The numbers were compared for equality. Only runs of one layout, one program and one kind of processor are equal. "
+         "Another\n"
+         "layout adds the same numbers in another order and rounds them otherwise: the losses of its first steps differ by "
+         "about\n"
+         "1e-6 of their value, those of later steps by more. To compare such runs, give limits in a file by --tolerance FILE:\n"
+         "  [loss]\n"
+         "  relative = 1e-4\n"
+         "  reason = \"another layout rounds otherwise\"\n";
+}
+
 MetricsText read_metrics(const std::string& text, const std::string& path, const std::vector<Tolerance>& quantities) {
   MetricsText read;
   for (const Tolerance& tolerance : quantities) read.metrics[tolerance.quantity];
@@ -221,7 +232,10 @@ Metrics parse_metrics(const std::string& text, const std::string& path, const st
   MetricsText read = read_metrics(text, path, quantities);
   if (!read.faults.empty())
     base::refuse("{}{}", read.faults[0],
-                 read.faults.size() == 1 ? "" : fmt::format("; {} more rows of this file are damaged", read.faults.size() - 1));
+                 read.faults.size() == 1
+                     ? ""
+                     : fmt::format("; {} more of this file {} damaged", base::counted(std::ssize(read.faults) - 1, "row"),
+                                   read.faults.size() == 2 ? "is" : "are"));
   return std::move(read.metrics);
 }
 

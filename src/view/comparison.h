@@ -25,6 +25,9 @@ std::vector<Tolerance> parse_tolerance(const std::string& text, const std::strin
 /// What two runs are compared by without a file: loss, grad_norm, learning_rate, validation_loss, equal.
 std::vector<Tolerance> exact_tolerance();
 
+/// What it means that runs differ where they were compared for equality, and what to do: sentences for the end of the table.
+std::string note_on_equality();
+
 using Series = std::map<std::int64_t, double>;  // step -> value; steps without a value are not there
 using Metrics = std::map<std::string, Series>;  // by column
 

@@ -4,6 +4,7 @@
 
 #include <fmt/ranges.h>
 
+#include "base/text.h"
 #include "view/axis.h"
 
 namespace trireme::view {
@@ -85,8 +86,8 @@ std::string listing(const Schedule& schedule) {
 
 std::string schedule_report(const TimedSchedule& timed, const schedule::Messages& messages, bool list) {
   const auto& [schedule, timing, columns] = timed;
-  std::string text = fmt::format("{}: p = {} stages, v = {}, m = {} microbatches\n", name_of(schedule.kind), schedule.stages,
-                                 schedule.chunks, schedule.microbatches);
+  std::string text = fmt::format("{}: p = {}, v = {}, m = {}\n", name_of(schedule.kind), base::counted(schedule.stages, "stage"),
+                                 schedule.chunks, base::counted(schedule.microbatches, "microbatch", "es"));
   text += fmt::format("digits are forward passes, letters backward passes, {} times as long; the line below counts {}\n",
                       facts(schedule::Act::backward).units / facts(schedule::Act::forward).units, unit_of_time);
   text += timing.seconds * columns <= widest_picture
@@ -98,7 +99,8 @@ std::string schedule_report(const TimedSchedule& timed, const schedule::Messages
                       bubble_formula(schedule), bubble_words(schedule.kind));
   text += fmt::format("peak activations  {} by stage, each of one microbatch and chunk\n",
                       fmt::join(peak_activations(schedule), " "));
-  text += fmt::format("messages          {} a step on {} channels\n", count_sends(messages), messages.channels.size());
+  text += fmt::format("messages          {} a step on {}\n", count_sends(messages),
+                      base::counted(std::ssize(messages.channels), "channel"));
   return text + "proven            every pass once, messages in order, no deadlock\n";
 }
 

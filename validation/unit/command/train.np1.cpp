@@ -7,15 +7,14 @@
 
 #include "data/token_writer.h"
 #include "store/safetensors.h"
+#include "validation/unit/support/overrides.h"
 #include "validation/unit/support/run_files.h"
 
 namespace trireme::test {
 namespace {
 
 std::vector<std::string> tiny(const std::string& run, const std::vector<std::string>& more) {
-  std::vector<std::string> words = {"train", "input/tiny.toml", "run.directory=" + run};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+  return with_values({"train", "input/tiny.toml", "run.directory=" + run}, more);
 }
 
 struct Wrong {
@@ -94,7 +93,7 @@ TEST_F(WrongInput, IsOneMessageAndStatus2OnFourRanks) {
       {"negative", 4, {"model.layers=-8"}, {"out of range", "model.layers"}},
       {"overflow", 4, {"batch.global=99999999999999999999"}, {"does not fit", "batch.global"}},
       {"not built yet", 4, {"parallel.zero=1"}, {"not built", "parallel.zero"}},
-      {"no start weights", 4, {"model.initial=" + folder_ / "none.safetensors"}, {"none.safetensors"}},
+      {"no start weights", 4, {"model.initial=" + folder_ / "none.safetensors"}, {"no such file or folder", "none.safetensors"}},
       {"other start weights",
        4,
        {"model.initial=validation/cases/even/model.safetensors"},

@@ -86,7 +86,9 @@ TEST_F(Prepare, RefusesAnOutputThatIsThere) {
   testing::internal::CaptureStdout();
   run({at("a.txt"), "--output", at("out")});
   testing::internal::GetCapturedStdout();
-  EXPECT_NE(refusal({at("b.txt"), "--output", at("out")}).find("out.bin: exists already"), std::string::npos);
+  EXPECT_NE(refusal({at("b.txt"), "--output", at("out")})
+                .find("out.bin: exists already, and is not replaced. Choose another output, or remove "),
+            std::string::npos);
   EXPECT_EQ(data::TokenFile(at("out"), 256).tokens(), 4);
 }
 
@@ -113,6 +115,45 @@ TEST_F(Prepare, RefusesATextInAnotherForm) {
   }
   std::ofstream(folder_ / "c.txt") << "BZh and PK are no magic";  // a text
   EXPECT_EQ(refusal({at("c.txt"), "--output", at("out")}), "nothing was refused");
+}
+
+/// Files that a user might take for a text. Oracle: the bytes that such files have, written here; a program that is there.
+TEST_F(Prepare, RefusesWhatIsNoPlainText) {
+  using namespace std::string_literals;
+  std::string utf_16, tokens, weights = "\x08\0\0\0\0\0\0\0{\"a\":{}}"s;
+  for (const char c : "text without a mark of its order"s) utf_16 += std::string(1, '\0') + c, tokens += std::string(1, c) + '\0';
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {test::read_text("/proc/self/exe").substr(0, 5000), "is a program"},
+      {"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"s, "is a picture"},
+      {"\xff\xd8\xff\xe0\0\x10JFIF"s, "is a picture"},
+      {"\x89HDF\r\n\x1a\n\0"s, "is an HDF5 file"},
+      {"GGUF\x03\0\0\0"s, "is a GGUF file"},
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n"s, "is a pointer of Git LFS"},
+      {"\xff\xfe\0\0T\0\0\0"s, "is text in UTF-32"},
+      {weights, "is a safetensors file"},
+      {tokens, "is no plain text: its byte 1 is zero"},
+      {utf_16, "is no plain text: its byte 0 is zero"},
+      {std::string(60000, 'a') + "\0 more"s, "is no plain text: its byte 60000 is zero"}};
+  for (const auto& [bytes, says] : files) {
+    std::ofstream(folder_ / "c.txt", std::ios::binary) << bytes;
+    const std::string message = refusal({at("a.txt"), at("c.txt"), "--output", at("out")});
+    EXPECT_EQ(message.rfind(at("c.txt") + ": " + says, 0), 0u) << message;
+    const bool advises = message.find("iconv -f UTF-16 -t UTF-8 '" + at("c.txt") + "'") != std::string::npos;
+    EXPECT_EQ(advises, says.find("zero") != std::string::npos) << message;
+  }
+  for (const char* text : {"<html>is a text</html>", "12345678{\"is\": \"a text\"}", "\xe4\xf6 is Latin-1"}) {
+    std::ofstream(folder_ / "c.txt", std::ios::binary) << text;
+    EXPECT_EQ(refusal({at("c.txt"), "--output", at("out")}), "nothing was refused") << text;
+    fs::remove(folder_ / "out.bin"), fs::remove(folder_ / "out.idx");
+  }
+}
+
+TEST_F(Prepare, CountsOneThingAsOne) {
+  std::ofstream(folder_ / "one.txt") << "x";
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(run({at("one.txt"), "--output", at("out")}), 0);
+  const std::string said = testing::internal::GetCapturedStdout();
+  EXPECT_NE(said.find("out.idx: 1 document, 1 token (bytes"), std::string::npos) << said;
 }
 
 TEST_F(Prepare, RefusesJsonByItsName) {

@@ -154,7 +154,7 @@ TEST(Page, ComparesOutputsButForSpaceAndWhatVaries) {
   EXPECT_EQ(first_missing_line("step 1/20  losses 5.61\n", printed), "step 1/20  losses 5.61");
   EXPECT_EQ(first_missing_line("done, ...\nstep 1/20 ...\n", printed), "step 1/20 ...") << "in this order";
   EXPECT_EQ(first_missing_line("step ...\nstep ...\nstep ...\n", printed), "step ...");
-  const Block block{.mark = "run: exit 3; varies: 83 ms, loss 5.5 at 3"};
+  const Block block{1, "run: exit 3; varies: 83 ms, loss 5.5 at 3", "", ""};
   EXPECT_EQ(block.varying(), (std::vector<std::string>{"83 ms", "loss 5.5 at 3"}));
   EXPECT_EQ(block.status(), 3);
   EXPECT_TRUE(block.is_run());

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "validation/unit/support/overrides.h"
 #include "validation/unit/support/run_files.h"
 
 namespace trireme::test {
@@ -15,8 +16,7 @@ constexpr std::size_t validation_loss = 4;  // column of metrics.csv
 Words command(const std::string& run, const Words& more) {
   Words words = {"train",          "input/tiny.toml",  "run.directory=" + run,   "run.evaluate_every=1",
                  "model.layers=2", "batch.global=256", "run.evaluate_samples=16"};
-  words.insert(words.end(), more.begin(), more.end());
-  return on_ranks(2, words);
+  return on_ranks(2, with_values(words, more));
 }
 
 int rows(const std::string& run) { return static_cast<int>(column(read_text(run + "/metrics.csv"), 0).size()); }

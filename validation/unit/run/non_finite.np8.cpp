@@ -42,7 +42,7 @@ void plant(train::Trainer& trainer, const std::string& name, std::int64_t first,
 
 /// The samples of step `step` in order, each of sequence + 1 tokens.
 std::vector<std::vector<std::int32_t>> tokens_of(std::int64_t step, const train::Trainer& trainer) {
-  const auto source = run::open_sources(trainer.config(), world()).sources.training;
+  const auto source = run::open_sources({.config = trainer.config()}, world()).sources.training;
   std::vector<std::vector<std::int32_t>> samples;
   for (std::int64_t g = step * batch; g < (step + 1) * batch; ++g)
     source->sample(trainer.batches().sample_at(g), samples.emplace_back(sequence + 1).data());

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "validation/unit/support/layouts.h"
+#include "validation/unit/support/overrides.h"
 #include "validation/unit/support/run_files.h"
 
 namespace trireme::test {
@@ -21,11 +22,11 @@ class Job {
   Job(const Folder& folder, const std::string& name, Words words)
       : directory_(folder / name),
         words_({"train", "input/tiny.toml", "run.directory=" + directory_, "run.final_weights=" + directory_ + ".safetensors"}) {
-    words_.insert(words_.end(), words.begin(), words.end());
+    words_ = with_values(words_, words);
   }
   Result start(const Layout& layout, const Words& more = {}) const {
     Words words = words_;
-    for (const Words& others : {layout.overrides(), more}) words.insert(words.end(), others.begin(), others.end());
+    for (const Words& others : {layout.overrides(), more}) words = with_values(words, others);
     return run(on_ranks(layout.tensor * layout.pipeline * layout.data, words));
   }
   std::vector<std::string> metric(std::size_t index) const { return column(read_text(directory_ + "/metrics.csv"), index); }

@@ -111,7 +111,7 @@ TEST(EndTable, TheBubbleHasUnits) {
 }
 
 TEST(StartBlock, CallsTheEntropyOfTheSourceByItsName) {
-  const std::string line = run::open_sources(small_config(1, {}), world()).yardstick;
+  const std::string line = run::open_sources({.config = small_config(1, {})}, world()).yardstick;
   EXPECT_NE(line.find("of entropy "), std::string::npos) << line;
   EXPECT_EQ(line.find("least loss"), std::string::npos) << line;
 }

@@ -12,6 +12,7 @@
 #include "store/gpt2_names.h"
 #include "store/shard.h"
 #include "validation/unit/support/layouts.h"
+#include "validation/unit/support/overrides.h"
 #include "validation/unit/support/run_files.h"
 #include "validation/unit/support/views.h"
 
@@ -122,7 +123,7 @@ TEST_F(RestoreLayouts, ARunGoesOnInAnyOtherLayout) {
   const auto go = [&](const std::string& directory, const Layout& layout, int steps) {
     std::vector<std::string> words = {"train", "input/tiny.toml", "run.directory=" + directory};
     for (const auto& values : {model, layout.overrides()}) words.insert(words.end(), values.begin(), values.end());
-    words.push_back(fmt::format("run.steps={}", steps));
+    words = with_values(words, {fmt::format("run.steps={}", steps)});
     const Result result = run(on_ranks(layout.tensor * layout.pipeline * layout.data, words));
     EXPECT_EQ(result.status, 0) << layout.name() << result.err;
     return column(read_text(directory + "/metrics.csv"), 3);

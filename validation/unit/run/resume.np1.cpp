@@ -6,6 +6,7 @@
 #include "data/token_writer.h"
 #include "validation/unit/support/file_faults.h"
 #include "validation/unit/support/layouts.h"
+#include "validation/unit/support/overrides.h"
 #include "validation/unit/support/run_files.h"
 
 namespace trireme::test {
@@ -23,7 +24,7 @@ class Job {
       words_.push_back(value);
     words_.push_back("data.tokens=" + folder / "tokens");
     words_.push_back(fmt::format("run.steps={}", steps));
-    words_.insert(words_.end(), more.begin(), more.end());
+    words_ = with_values(words_, more);
   }
 
   std::string directory() const { return folder_ / name_; }

@@ -8,6 +8,7 @@
 #include "data/token_writer.h"
 #include "run/data_record.h"
 #include "validation/unit/support/folder_state.h"
+#include "validation/unit/support/overrides.h"
 #include "validation/unit/support/run_files.h"
 
 namespace trireme::test {
@@ -46,8 +47,7 @@ class TrainingData : public testing::Test {
                    "data.tokens=" + tokens_,
                    "data.validation=" + held_out_,
                    "run.evaluate_every=1"};
-    words.insert(words.end(), more.begin(), more.end());
-    return test::run(on_ranks(2, words));
+    return test::run(on_ranks(2, with_values(words, more)));
   }
   void expect_refused(const Words& more, const std::string& says) const {
     const Result result = train(more);

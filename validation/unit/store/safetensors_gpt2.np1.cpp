@@ -192,7 +192,28 @@ TEST_F(Gpt2, HoldsTheNumberOfHeadsAgainstMetadataOrConfig) {
   EXPECT_NO_THROW(Gpt2Weights(noted, parameters()));
 }
 
-TEST_F(Gpt2, ListsEveryMisfitAtOnce) {
+/// Oracle: the sizes that were written; the file has 16 tensors.
+TEST_F(Gpt2, AMisfitOfAllTensorsIsToldByTheSizesFirstAndShortly) {
+  for (auto& entry : entries_)
+    for (std::int64_t& extent : entry.shape) extent *= 2;
+  const std::string path = write("");
+  try {
+    Gpt2Weights(path, parameters());
+    ADD_FAILURE() << "no error";
+  } catch (const base::Error& error) {
+    const std::string text = error.what();
+    EXPECT_EQ(
+        text.rfind(path + " does not fit the model. Its own sizes are model.layers = 1, model.hidden = 12, model.sequence = 10, "
+                          "model.vocabulary = 14\n",
+                   0),
+        0u)
+        << text;
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 6) << text;
+    EXPECT_NE(text.find("\n  and 11 more"), std::string::npos) << text;
+  }
+}
+
+TEST_F(Gpt2, ListsAFewMisfitsAtOnce) {
   std::erase_if(entries_, [](const auto& entry) { return entry.name == "h.0.ln_2.bias"; });
   entries_[0].shape = {8, 6};
   entries_.push_back({"h.1.ln_1.weight", {6}});
@@ -205,12 +226,12 @@ TEST_F(Gpt2, ListsEveryMisfitAtOnce) {
     EXPECT_EQ(error.status(), base::Exit::bad_input);
     EXPECT_EQ(std::string(error.what()),
               path +
-                  " does not fit the model:\n"
+                  " does not fit the model. Its own sizes are model.layers = 2, model.hidden = 6, model.sequence = 5, "
+                  "model.vocabulary = 8\n"
                   "  transformer.wte.weight: expected [7, 6] of F32, F16, BF16 or F64, found [8, 6] of F32\n"
                   "  lm_head.weight: expected [7, 6] of F32, F16, BF16 or F64, found [9, 6] of F32\n"
                   "  transformer.h.0.ln_2.bias: expected [6], found none\n"
-                  "  transformer.h.1.ln_1.weight: expected none, found [6]\n"
-                  "its own model.layers = 2, model.hidden = 6, model.sequence = 5, model.vocabulary = 8");
+                  "  transformer.h.1.ln_1.weight: expected none, found [6]");
   }
 }
 

@@ -191,10 +191,10 @@ TEST_F(TraceFile, ACoordinateBeyond32BitsIsRefused) {
   const auto attribute = [](const char* name, std::int64_t right) {
     return [name, wrong = right + (std::int64_t{1} << 32)](hid_t file) {
       H5Adelete_by_name(file, "rank-00001", name, H5P_DEFAULT);
-      const hid_t space = H5Screate(H5S_SCALAR), attribute = H5Acreate_by_name(file, "rank-00001", name, H5T_STD_I64LE, space,
-                                                                               H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-      EXPECT_GE(H5Awrite(attribute, H5T_NATIVE_INT64, &wrong), 0);
-      H5Aclose(attribute), H5Sclose(space);
+      const hid_t space = H5Screate(H5S_SCALAR),
+                  made = H5Acreate_by_name(file, "rank-00001", name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+      EXPECT_GE(H5Awrite(made, H5T_NATIVE_INT64, &wrong), 0);
+      H5Aclose(made), H5Sclose(space);
     };
   };
   const auto column = [](const char* name) {

@@ -12,10 +12,11 @@
 namespace trireme::test {
 
 struct Faults {
-  std::string calls;   // "symlink=95,flock=38"
-  std::string under;   // text that the paths hold
-  int at = 0;          // 0: every such call
-  std::string told{};  // a file that is there when a call failed
+  std::string calls;    // "symlink=95,flock=38"
+  std::string under;    // text that the paths hold
+  int at = 0;           // 0: every such call
+  std::string told{};   // a file that is there when a call failed
+  long clock_rate = 1;  // how fast time passes
 };
 
 inline std::string fault_library() { return (program().parent_path() / "test/file_faults.so").string(); }
@@ -26,6 +27,7 @@ inline std::vector<std::string> with_faults(std::vector<std::string> words, cons
   std::vector<std::string> before = {"env", "LD_PRELOAD=" + library, "ASAN_OPTIONS=verify_asan_link_order=0",
                                      "FILE_FAULT=" + faults.calls, "FILE_FAULT_UNDER=" + faults.under};
   if (faults.at > 0) before.push_back("FILE_FAULT_AT=" + std::to_string(faults.at));
+  if (faults.clock_rate > 1) before.push_back("CLOCK_RATE=" + std::to_string(faults.clock_rate));
   if (!faults.told.empty()) before.push_back("FILE_FAULT_TOLD=" + faults.told);
   words.insert(std::find(words.begin(), words.end(), program().string()), before.begin(), before.end());
   return words;

@@ -44,7 +44,7 @@ inline train::Trainer make_trainer(grid::World& world, const config::Config& con
   if (!backend.device) backend.device = std::move(cpu.device);
   if (!backend.kernels) backend.kernels = std::move(cpu.kernels);
   grid::Grid grid = train::make_grid(world, layout, backend);
-  return {config, layout, std::move(grid), std::move(backend), run::open_sources(config, world).sources, initial};
+  return {config, layout, std::move(grid), std::move(backend), run::open_sources({.config = config}, world).sources, initial};
 }
 
 }  // namespace trireme::test

@@ -76,5 +76,30 @@ TEST(HugeValues, OfLayersAndStagesArePlannedInTime) {
   EXPECT_EQ(many.status, 0) << many.err;
 }
 
+/// The limit of a plan is one, whoever asks: `check` takes exactly the schedules that `schedule` shows. A cap on the processor's
+/// seconds tells what is refused from what is tried, on a busy machine too.
+TEST(HugeValues, OfAScheduleAreRefusedAtOnceWhereCheckRefusesThem) {
+  const auto schedule = [](const Words& values) {
+    std::string command = memory_limit + ("ulimit -t 2; " + program().string()) + " schedule";
+    for (const std::string& value : values) command += " '" + value + "'";
+    return run({"sh", "-c", command}, 60);
+  };
+  const std::vector<Words> refused = {
+      {"parallel.pipeline=2", "batch.global=2097153"},
+      {"parallel.pipeline=1", "batch.global=4194305"},
+      {"parallel.pipeline=1", "batch.global=16777216"},
+      {"parallel.pipeline=4097", "batch.global=1"},
+      {"parallel.pipeline=1000000", "batch.global=2"},
+      {"parallel.pipeline=2147483647", "batch.global=16777216"},
+      {"parallel.schedule=interleaved", "parallel.pipeline=2147483647", "parallel.virtual=2147483647", "batch.global=1"}};
+  for (const Words& values : refused) {
+    const Result result = schedule(values);
+    EXPECT_EQ(result.status, 2) << values.back() << result.err;
+    EXPECT_NE(result.err.find("can be planned"), std::string::npos) << result.err;
+  }
+  EXPECT_EQ(check({"parallel.pipeline=2", "batch.global=2097153"}, "2").status, 2);
+  EXPECT_EQ(check({"parallel.pipeline=2", "batch.global=2097152"}, "2").status, 0);
+}
+
 }  // namespace
 }  // namespace trireme::test
