@@ -58,7 +58,7 @@ def outermost(text):
 
 def parameters(head):
     """How many the function with this head has."""
-    head = re.sub(r"__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)", "", head)
+    head = re.sub(r"TRIREME_KERNEL\(\([^()]*(?:\([^()]*\)[^()]*)*\),\s*(\w+),", r"void \1(", head)
     k = head.find("(", head.find("operator()") + 10 if "operator()" in head else 0)
     if k < 0:
         return 0

@@ -9,6 +9,7 @@
 namespace trireme::simt {
 namespace {
 
+/// A copy of no bytes is checked too: it counts as its lane's part of the instruction.
 void check(const AsyncCopy& c, const Location& where) {
   at("cp.async", where);
   if (reinterpret_cast<std::uintptr_t>(c.to) % c.bytes != 0 || reinterpret_cast<std::uintptr_t>(c.from) % c.bytes != 0)
@@ -16,7 +17,7 @@ void check(const AsyncCopy& c, const Location& where) {
   if (c.source_bytes > c.bytes)
     fail("cp.async: " + std::to_string(static_cast<std::ptrdiff_t>(c.source_bytes)) + " bytes of a source", where);
   count_shared_access(shared_address(c.to, c.bytes, where), c.bytes, where);
-  if (c.source_bytes > 0) check_global(c.from, c.source_bytes, false, where);
+  check_global(c.from, c.source_bytes, false, where, c.pc);
 }
 
 void land(AsyncGroup& group) {

@@ -38,6 +38,7 @@ enum class State { ready, waiting, done };
 struct Visit {
   const char* file;
   unsigned line, column, time;
+  const void* pc;  // of the call into the engine, where one line stands for several: it may be inlined at several places
   auto operator<=>(const Visit&) const = default;
 };
 
@@ -72,12 +73,20 @@ struct SharedAccess {
   std::uint32_t arrived = 0;
   std::uint32_t address[32];
 };
+/// The same to device memory
+struct GlobalAccess {
+  bool write = false;
+  std::uint32_t arrived = 0;
+  std::vector<std::pair<std::uintptr_t, std::size_t>> ranges;  // first byte, bytes
+};
 
 struct Warp {
   std::vector<Thread*> threads;
   std::vector<Collective> open;
-  std::map<Visit, SharedAccess> accesses;
-  char synced[32];  // for hb_release, by the first lane of the mask
+  std::map<Visit, SharedAccess> shared_accesses;
+  std::map<Visit, GlobalAccess> global_accesses;
+  int registers = 0;  // of a thread; 0: not known
+  char synced[32];    // for hb_release, by the first lane of the mask
 };
 
 struct Barrier {
@@ -102,19 +111,23 @@ class GuardedPages {
   std::size_t bytes_;  // whole pages
 };
 
+/// Room for arrays and the dynamic part to begin where they are not aligned better than they ask for
+constexpr std::size_t alignment_slack = 4096;
+
 struct Block {
   const char* kernel = "";
   double begun_at = 0;  // processor_seconds
   const std::function<void()>* body = nullptr;
   dim3 grid, size;
-  std::size_t shared_left = 0;  // bytes that the architecture has for arrays beside the dynamic part
+  Limits limits;
   uint3 index{};
   std::vector<Thread> threads;
   std::vector<Warp> warps;
   Barrier barriers[16];
-  GuardedPages static_pages{static_shared_bytes}, dynamic_pages{dynamic_shared_bytes};
-  std::byte *static_end = nullptr, *dynamic = nullptr;  // the static part grows up to static_end, the dynamic one starts here
+  GuardedPages static_pages{static_shared_bytes + alignment_slack}, dynamic_pages{dynamic_shared_bytes + 2 * alignment_slack};
+  std::byte *static_end = nullptr, *dynamic = nullptr;  // the static part grows up to static_end; null: not yet asked for
   std::vector<std::pair<const void*, std::byte*>> arrays;
+  std::size_t static_bytes = 0, dynamic_bytes = 0, dynamic_alignment = 16;  // as ptxas packs them
   Context scheduler;
   std::string error;  // the first fault; ends the launch
   int alive = 0;
@@ -148,7 +161,9 @@ inline void at(const char* action, const Location& where) {
 void lay_out_shared(std::size_t dynamic_bytes);  // NaN everywhere
 void count_shared_access(std::uint32_t address, std::size_t bytes, const Location& where);
 void count_wavefronts(const SharedAccess& access);
-void finish_shared_accesses();  // of lanes that went different ways
+/// The next one of this place by the calling thread
+Visit next_visit(const Location& where, const void* pc = nullptr);
+void finish_accesses();  // of lanes that went different ways
 bool in_shared(const void* memory, std::size_t bytes);
 /// The first byte of [begin, end) that is no longer 0xFF, or null; makes them so again.
 const std::byte* first_stray(std::byte* begin, std::byte* end);
@@ -158,6 +173,9 @@ std::string stray_writes(const std::string& kernel);  // the same of device buff
 std::string near_buffer(const void* p);
 void begin_sectors();  // of a launch
 void finish_sectors();
-void check_global(const void* memory, std::size_t bytes, bool write, const Location& where);
+/// pc: of the kernel's call; for the sectors of a warp instruction
+void check_global(const void* memory, std::size_t bytes, bool write, const Location& where, const void* pc);
+/// Sectors that the lanes of an instruction touched beyond the fewest that hold as many bytes
+void count_sectors(GlobalAccess& access);
 
 }  // namespace trireme::simt

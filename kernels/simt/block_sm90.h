@@ -90,6 +90,8 @@ struct Sm90 {
   ProxyView view;
   std::map<int, WarpProducts> products;      // by warp
   std::map<int, std::vector<Issue>> issues;  // by warpgroup
+  int free_registers = 0;                    // given and not taken, of all threads
+  std::vector<Thread*> waiting_for_registers;
 };
 
 /// Of the block that runs; made when it is first asked for
@@ -100,11 +102,13 @@ Sm90& sm90();
 bool land_load();
 /// What waiting threads lack, for the report of a deadlock
 std::string missing_arrivals();
+std::string missing_registers();
 void end_thread_sm90();
 void end_block_sm90();
 
 // ---- between the sources
-constexpr std::uint32_t shared_window = dynamic_shared_bytes + static_shared_bytes;
+constexpr std::uint32_t static_window = dynamic_shared_bytes + alignment_slack;  // where arrays begin in the window
+constexpr std::uint32_t shared_window = static_window + static_shared_bytes + alignment_slack;
 /// The byte at an address of the window
 std::byte* shared_pointer(std::uint32_t address);
 constexpr std::uint32_t swizzled(std::uint32_t address) { return address ^ (address >> 7 & 7) << 4; }
@@ -125,5 +129,6 @@ void write_async(std::uint32_t address, const std::byte* from, std::size_t bytes
 
 void end_products(int warp);
 void end_stores();
+void end_registers();
 
 }  // namespace trireme::simt

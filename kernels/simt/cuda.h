@@ -15,7 +15,7 @@
 #define __host__
 #define __forceinline__ inline
 #define __restrict__ __restrict
-#define __launch_bounds__(...)
+#define __launch_bounds__(...) static_assert(false, "TRIREME_KERNEL of kernels/cuda/instructions/ptx.cuh");
 #define __shared__ static_assert(false, "TRIREME_SHARED and TRIREME_DYNAMIC_SHARED of kernels/cuda/instructions/ptx.cuh");
 
 extern uint3 threadIdx, blockIdx;  // of the thread that runs

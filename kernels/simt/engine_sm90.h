@@ -54,6 +54,12 @@ void wgmma_commit(Location where);
 /// Until at most `pending` of the warp's groups are in flight
 void wgmma_wait(int pending, Location where);
 
+// ---- setmaxnreg
+/// Each thread of the warp has `registers` from now on: fewer than before.
+void give_registers(int registers, Location where);
+/// More than before; waits until other warps have given so many.
+void take_registers(int registers, Location where);
+
 /// True in one lane of the warp, always the same one
 bool elect(std::uint32_t mask, Location where);
 

@@ -1,5 +1,6 @@
 #include "kernels/simt/memory.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@ namespace trireme::simt {
 namespace {
 
 constexpr std::size_t page = 4096, sector = 32;
+constexpr std::size_t sparse_bytes = std::size_t{1} << 28;  // a buffer of so many is NaN at its ends alone, 0 between them
 
 struct Buffer {
   GuardedPages pages;
@@ -39,6 +41,17 @@ void mark(std::vector<bool>& sectors, std::size_t offset, std::size_t bytes) {
   for (std::size_t s = offset / sector; s <= (offset + bytes - 1) / sector; ++s) sectors[s] = true;
 }
 
+/// The warp instruction that a lane's access belongs to; complete, it is counted.
+void join_instruction(std::uintptr_t first, std::size_t bytes, bool write, const Visit& visit) {
+  GlobalAccess& access = current->warp->global_accesses[visit];
+  access.write = write;
+  access.arrived |= 1u << current->lane;
+  if (bytes > 0) access.ranges.emplace_back(first, bytes);
+  if (access.arrived != ~0u) return;
+  count_sectors(access);
+  current->warp->global_accesses.erase(visit);
+}
+
 std::uint64_t marked_bytes(const std::vector<bool>& sectors) {
   std::uint64_t n = 0;
   for (const bool touched : sectors) n += touched ? sector : 0;
@@ -59,8 +72,11 @@ GuardedPages::~GuardedPages() { munmap(begin_ - page, bytes_ + 2 * page); }
 
 void* allocate_device(std::size_t bytes) {
   auto buffer = std::make_unique<Buffer>(bytes);
-  std::memset(buffer->pages.begin(), 0xFF, static_cast<std::size_t>(buffer->pages.end() - buffer->pages.begin()));
   std::byte* begin = buffer->pages.end() - (bytes + 15) / 16 * 16;
+  const auto all = static_cast<std::size_t>(buffer->pages.end() - buffer->pages.begin()),
+             some = bytes < sparse_bytes ? all : page;
+  std::memset(buffer->pages.begin(), 0xFF, some);  // pages that nobody touches take no memory
+  std::memset(buffer->pages.end() - some, 0xFF, some);
   buffers()[begin] = std::move(buffer);
   return begin;
 }
@@ -124,8 +140,26 @@ void finish_sectors() {
   }
 }
 
-void check_global(const void* memory, std::size_t bytes, bool write, const Location& where) {
+void count_sectors(GlobalAccess& access) {
+  std::sort(access.ranges.begin(), access.ranges.end());
+  std::uint64_t sectors = 0, bytes = 0;
+  std::uintptr_t byte_end = 0, sector_end = 0;  // of what was counted
+  for (const auto& [first, count] : access.ranges) {
+    const std::uintptr_t begin = std::max(first, byte_end), end = std::max(first + count, byte_end);
+    bytes += end - begin;
+    byte_end = end;
+    const std::uintptr_t from = std::max(first / sector, sector_end), to = (first + count - 1) / sector + 1;
+    sectors += to - from;
+    sector_end = to;
+  }
+  const std::uint64_t fewest = (bytes + sector - 1) / sector;
+  (access.write ? counters().moved_written : counters().moved_read) += (sectors - fewest) * sector;
+}
+
+void check_global(const void* memory, std::size_t bytes, bool write, const Location& where, const void* pc) {
   const auto* p = static_cast<const std::byte*>(memory);
+  if (options().count) join_instruction(reinterpret_cast<std::uintptr_t>(p), bytes, write, next_visit(where, pc));
+  if (bytes == 0) return;
   const auto [begin, buffer] = buffer_before(p);
   if (buffer == nullptr || p + bytes > begin + buffer->bytes)
     fail(std::to_string(bytes) + " bytes outside every device buffer and the block's shared memory" + near_buffer(p), where);

@@ -25,16 +25,28 @@ struct Requested {
 };
 Requested requested_of(const void* memory);
 
+/// Of the buffers made since `made` was 0 the one that begins an element late, aligned as an element is and no better; -1: none
+struct Shift {
+  int chosen = -1, made = 0;
+};
+inline Shift& shift() {
+  static Shift instance;
+  return instance;
+}
+
 template <class T>
 class DeviceBuffer {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  explicit DeviceBuffer(std::size_t n) : data_(static_cast<T*>(allocate_device(n * sizeof(T)))), size_(n) {}
+  explicit DeviceBuffer(std::size_t n)
+      : shifted_(shift().made++ == shift().chosen ? 1 : 0),
+        data_(static_cast<T*>(allocate_device((n + shifted_) * sizeof(T))) + shifted_),
+        size_(n) {}
   explicit DeviceBuffer(const std::vector<T>& values) : DeviceBuffer(values.size()) {
     for (std::size_t i = 0; i < size_; ++i) data_[i] = values[i];
   }
-  ~DeviceBuffer() { release_device(data_); }
+  ~DeviceBuffer() { release_device(data_ - shifted_); }
   DeviceBuffer(const DeviceBuffer&) = delete;
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
 
@@ -43,9 +55,10 @@ class DeviceBuffer {
   T& operator[](std::size_t i) { return data_[i]; }
   const T& operator[](std::size_t i) const { return data_[i]; }
   std::vector<T> values() const { return {data_, data_ + size_}; }
-  Requested requested() const { return requested_of(data_); }
+  Requested requested() const { return requested_of(data_ - shifted_); }
 
  private:
+  std::size_t shifted_;  // elements
   T* data_;
   std::size_t size_;
 };

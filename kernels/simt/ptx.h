@@ -6,7 +6,11 @@
 #define TRIREME_SHARED(T, name, n) \
   static char name##_key;          \
   T(&name)[n] = *static_cast<T(*)[n]>(::trireme::simt::static_shared(&name##_key, sizeof(T) * (n), alignof(T)))
-#define TRIREME_DYNAMIC_SHARED(name, most) auto* name = static_cast<unsigned char*>(::trireme::simt::dynamic_shared(most))
+#define TRIREME_DYNAMIC_SHARED(name, most) TRIREME_ALIGNED_SHARED(name, most, 128)
+#define TRIREME_ALIGNED_SHARED(name, most, alignment) \
+  auto* name = static_cast<unsigned char*>(::trireme::simt::dynamic_shared(most, alignment))
+#define TRIREME_KERNEL(bounds, name, ...) void name(::trireme::simt::TRIREME_BOUNDS bounds, __VA_ARGS__)
+#define TRIREME_BOUNDS(...) Bounds<__VA_ARGS__>
 #define TRIREME_SHARED_LIMIT ::trireme::simt::shared_bytes_sm80
 #define TRIREME_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
   ::trireme::simt::launch<TRIREME_SHARED_LIMIT>(#kernel, &kernel, grid, block, shared_bytes, stream, __VA_ARGS__)

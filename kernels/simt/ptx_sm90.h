@@ -7,7 +7,7 @@
 #define __grid_constant__
 #undef TRIREME_SHARED_LIMIT
 #define TRIREME_SHARED_LIMIT ::trireme::simt::dynamic_shared_bytes
-#define TRIREME_TILES_SHARED(name, most) TRIREME_DYNAMIC_SHARED(name, most)
+#define TRIREME_TILES_SHARED(name, most) TRIREME_ALIGNED_SHARED(name, most, 1024)
 
 namespace trireme::kernels::ptx {
 
@@ -34,6 +34,7 @@ inline void mbarrier_arrive_expect(std::uint64_t* barrier, int bytes, Location w
   simt::mbarrier_arrive(barrier, static_cast<std::uint32_t>(bytes), where);
 }
 /// Until the phase of this parity is complete: 0, 1, 0, ... from the first on. So a wait with parity 1 passes before any arrival.
+/// One that never ends ends the launch: here at once or by Options::block_seconds, on a GPU by a trap after ten seconds.
 inline void mbarrier_wait(std::uint64_t* barrier, int parity, Location where = Location::current()) {
   while (!simt::mbarrier_try_wait(barrier, static_cast<std::uint32_t>(parity), where)) {
   }
@@ -123,15 +124,17 @@ void wgmma(float (&d)[registers], const std::uint32_t (&a)[4], std::uint64_t b, 
 
 /// True in one lane of the converged warp
 inline bool elect(Location where = Location::current()) { return simt::elect(~0u, where); }
-/// Registers of each thread of the warpgroup from now on; of no effect here. On a GPU a warpgroup that takes waits until others
-/// have given enough: the sum over all threads must not exceed what the kernel was launched with.
+/// Registers of each thread of the warpgroup from now on. A warpgroup that takes waits until others have given enough: the sum
+/// over all threads must not exceed what the kernel was launched with, which its launch bounds say.
 template <int registers>
-void give_registers() {
+void give_registers(Location where = Location::current()) {
   static_assert(registers % 8 == 0 && registers >= 24 && registers <= 256);
+  simt::give_registers(registers, where);
 }
 template <int registers>
-void take_registers() {
+void take_registers(Location where = Location::current()) {
   static_assert(registers % 8 == 0 && registers >= 24 && registers <= 256);
+  simt::take_registers(registers, where);
 }
 
 }  // namespace trireme::kernels::ptx

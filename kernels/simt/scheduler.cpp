@@ -65,7 +65,7 @@ std::string deadlock() {
   std::string text = block_name() + ": deadlock:";
   for (const auto& [what, threads] : groups)
     text += " {" + std::to_string(threads.size()) + " threads from " + std::to_string(threads.front()) + ": " + what + "}";
-  return text + missing_arrivals();
+  return text + missing_arrivals() + missing_registers();
 }
 
 void begin_thread(int number) {
@@ -151,10 +151,20 @@ void run_block() {
     if (b.arrived > 0 && block->error.empty())
       block->error =
           block_name() + ": ends with " + std::to_string(b.arrived) + " threads arrived at the barrier of " + place(b.where);
-  finish_shared_accesses();
+  finish_accesses();
   end_block_sm90();
   const std::string stray = stray_in_shared();
   if (!stray.empty() && block->error.empty()) block->error = block_name() + ": " + stray;
+}
+
+/// The blocks of a grid that run
+std::vector<std::uint64_t> blocks_of(dim3 grid) {
+  const std::uint64_t all = std::uint64_t{grid.x} * grid.y * grid.z, ends = options().ends;
+  const bool whole = ends == 0 || 2 * ends >= all;
+  std::vector<std::uint64_t> blocks(whole ? all : 2 * ends);
+  std::iota(blocks.begin(), blocks.end(), 0u);
+  if (!whole) std::iota(blocks.begin() + static_cast<std::ptrdiff_t>(ends), blocks.end(), all - ends);
+  return blocks;
 }
 
 /// Its threads will not run again.
@@ -194,38 +204,37 @@ void fail(const std::string& message, Location where) {
 
 int lane() { return current->lane; }
 
-void check_launch(const char* kernel, dim3 grid, dim3 size, std::size_t shared_bytes, std::size_t shared_limit) {
+void check_launch(const char* kernel, dim3 grid, dim3 size, std::size_t shared_bytes, const Limits& limits) {
   const std::uint64_t threads = std::uint64_t{size.x} * size.y * size.z;
   const std::string name = kernel_name(kernel) + ": ";
   if (threads == 0 || threads > 1024 || size.z > 64)
     throw Error(name + "a block of " + std::to_string(threads) + " threads: 1 to 1024 are possible");
+  if (threads > limits.threads)
+    throw Error(name + "a block of " + std::to_string(threads) + " threads: its launch bounds say " +
+                std::to_string(limits.threads) + " at most");
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
     throw Error(name + "a grid of " + std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z) +
                 " blocks");
-  if (shared_bytes > shared_limit)
-    throw Error(name + std::to_string(shared_bytes) + " bytes of shared memory: " + std::to_string(shared_limit / 1024) +
+  if (shared_bytes > limits.shared_bytes)
+    throw Error(name + std::to_string(shared_bytes) + " bytes of shared memory: " + std::to_string(limits.shared_bytes / 1024) +
                 " KiB at most");
 }
 
 void run_grid(const char* kernel, dim3 grid, dim3 size, std::size_t shared_bytes, const std::function<void()>& body,
-              std::size_t shared_limit) {
+              const Limits& limits) {
   if (block != nullptr) throw Error("a launch of " + kernel_name(kernel) + " within a launch");
-  check_launch(kernel, grid, size, shared_bytes, shared_limit);
+  check_launch(kernel, grid, size, shared_bytes, limits);
   // Kept from launch to launch, for the stacks. Blocks that have the same are in order to ThreadSanitizer: so that neighbours
   // are not, there are two then.
   static Block memory[finds_races ? 2 : 1];
   const Quiet quiet;
   const FaultHandler handler;
   watch_host();
-  std::vector<std::uint64_t> order(std::uint64_t{grid.x} * grid.y * grid.z);
-  std::iota(order.begin(), order.end(), 0u);
+  std::vector<std::uint64_t> order = blocks_of(grid);
   std::mt19937_64 random(options().seed);
   arrange(order, random);
   gridDim = grid;
   blockDim = size;
-  // The dynamic part follows the arrays and is aligned as its macro says.
-  const std::size_t alignment = shared_bytes == 0 ? 1 : shared_limit > shared_bytes_sm80 ? 1024 : 128;
-  const std::size_t shared_left = (shared_limit - shared_bytes) / alignment * alignment;
   begin_sectors();
   ++counters().launches;
   std::string error;
@@ -235,7 +244,7 @@ void run_grid(const char* kernel, dim3 grid, dim3 size, std::size_t shared_bytes
     next.body = &body;
     next.grid = grid;
     next.size = size;
-    next.shared_left = shared_left;
+    next.limits = limits;
     next.index = blockIdx = {static_cast<unsigned>(k % grid.x), static_cast<unsigned>(k / grid.x % grid.y),
                              static_cast<unsigned>(k / grid.x / grid.y)};
     next.random.seed(options().seed * 1000003 + k);

@@ -29,6 +29,7 @@ void end_block_sm90() {
   if (block->sm90 == nullptr) return;
   if (!sm90().loads.empty()) report("ends with a TMA load in flight", sm90().loads.front().box.where);
   end_stores();
+  end_registers();
   for (const auto& [group, issues] : sm90().issues)
     for (int warp = 4 * group; warp < 4 * group + 4; ++warp)
       if (sm90().products[warp].issued != issues.size())

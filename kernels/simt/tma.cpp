@@ -78,7 +78,7 @@ Box checked(const void* memory, const TensorMap& map, const int* at, bool write,
   if (box.address % alignment != 0)
     fail("TMA: address in shared memory is not a multiple of " + std::to_string(alignment), where);
   for_each_row(box, [&](const Row& row) {
-    if (row.bytes > 0) check_global(row.inside, row.bytes, write, where);
+    if (row.bytes > 0) check_global(row.inside, row.bytes, write, where, pc);
   });
   for_each_chunk(
       box, [&](std::uint32_t, std::uint32_t address) { check_visible(address, 16, write ? "TMA store" : "TMA load", where); });

@@ -10,11 +10,12 @@ set -u
 here=$(dirname "$0") out=$1
 shift
 
-# source, kernels, instructions that every one of them has: tensor cores, matrix loads, asynchronous copies
+# source, kernels, instructions that every one of them has: tensor cores, matrix loads, asynchronous copies, the trap of a wait
+# that never ends
 must="gemm_tensor.cu        product           HMMA LDSM LDGSTS
       attention.cu          attend            HMMA LDSM LDGSTS
       attention_backward.cu gradients         HMMA LDSM LDGSTS
-      pipeline_sm90.cu      pipelined_product HGMMA UTMALDG UTMASTG"
+      pipeline_sm90.cu      pipelined_product HGMMA UTMALDG UTMASTG BPT"
 
 disassembler() {  # prints the command; the toolkit's smallest installations lack it, PyPI has it
   local tool

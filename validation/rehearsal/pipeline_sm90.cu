@@ -118,9 +118,8 @@ __device__ __forceinline__ void consume(const ptx::TensorMap& y, const Shape& sh
   if (first) ptx::tma_store_wait<0>();
 }
 
-__global__ void __launch_bounds__(threads, 1)
-    pipelined_product(const __grid_constant__ ptx::TensorMap x, const __grid_constant__ ptx::TensorMap weight,
-                      const __grid_constant__ ptx::TensorMap y, Shape shape) {
+TRIREME_KERNEL((threads, 1), pipelined_product, const __grid_constant__ ptx::TensorMap x,
+               const __grid_constant__ ptx::TensorMap weight, const __grid_constant__ ptx::TensorMap y, Shape shape) {
   TRIREME_TILES_SHARED(memory, shared_bytes);
   TRIREME_SHARED(std::uint64_t, full, stages);
   TRIREME_SHARED(std::uint64_t, empty, stages);

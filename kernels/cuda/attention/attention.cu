@@ -93,7 +93,7 @@ constexpr int shared_bytes = 5 * (tile_rows * size * 2);
 
 /// Blocks a multiprocessor: as many as its 164 KiB of shared memory (sm_80) and its registers hold
 template <class T, int size, bool with_dropout>
-__global__ void __launch_bounds__(threads, size <= 80 ? 3 : 2) attend(AttentionInput<T> p, T* out, float* log_sum) {
+TRIREME_KERNEL((threads, size <= 80 ? 3 : 2), attend, AttentionInput<T> p, T* out, float* log_sum) {
   constexpr int chunks = size / 8, tile_bytes = tile_rows * size * 2;
   TRIREME_DYNAMIC_SHARED(queries, shared_bytes<size>);
   unsigned char* stages = queries + tile_bytes;                         // two, of keys and values

@@ -167,17 +167,25 @@ __device__ __forceinline__ void multiply_columns(const float (&weights)[n / 8][4
 }
 
 /// The warp's accumulators [16, 8 n] to rows row .. row + 15 of `to`, those before `rows`; rows lane / 4 times upper, those of
-/// + 8 times lower.
+/// + 8 times lower. A lane has two neighbours of a row, of each accumulator: half a sector with the three lanes beside it. So
+/// even lanes take those of the lane beside them in one accumulator, odd ones in the next, and the four fill a sector together.
 template <class T, int n>
 __device__ __forceinline__ void store_rows(T* to, std::int64_t stride, int row, int rows, const float (&sums)[n][4], float upper,
                                            float lower) {
+  static_assert(n % 2 == 0);
   const int lane = static_cast<int>(threadIdx.x) % 32, first = row + lane / 4;
+  const bool odd = lane % 2 != 0;
+  T* at = to + first * stride + (odd ? 8 : 0) + lane % 4 / 2 * 4;
 #pragma unroll
-  for (int j = 0; j < n; ++j) {
-    T* at = to + first * stride + 8 * j + lane % 4 * 2;
-    if (first < rows) ptx::store(at, pair_of<T>(sums[j][0] * upper, sums[j][1] * upper));
-    if (first + 8 < rows) ptx::store(at + 8 * stride, pair_of<T>(sums[j][2] * lower, sums[j][3] * lower));
-  }
+  for (int j = 0; j < n; j += 2)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float factor = half == 0 ? upper : lower;
+      const std::uint32_t left = pair_of<T>(sums[j][2 * half] * factor, sums[j][2 * half + 1] * factor);
+      const std::uint32_t right = pair_of<T>(sums[j + 1][2 * half] * factor, sums[j + 1][2 * half + 1] * factor);
+      const std::uint32_t other = __shfl_xor_sync(~0u, odd ? left : right, 1);
+      if (first + 8 * half < rows) ptx::store(at + 8 * half * stride + 8 * j, odd ? uint2{other, right} : uint2{left, other});
+    }
 }
 
 }  // namespace trireme::kernels::cuda

@@ -78,7 +78,7 @@ __device__ __forceinline__ void fetch_part(const AttentionGradient<T>& p, unsign
 /// Gradients of keys and values (of_keys), or of queries. Rows past the sequence are 0 and so are their gradients: they need no
 /// mask.
 template <class T, int head_size, bool of_keys>
-__global__ void __launch_bounds__(threads, head_size == 64 ? 3 : 2) gradients(AttentionGradient<T> p) {
+TRIREME_KERNEL((threads, head_size == 64 ? 3 : 2), gradients, AttentionGradient<T> p) {
   using Parts = SharedParts<head_size>;
   TRIREME_DYNAMIC_SHARED(memory, Parts::bytes);
   constexpr int chunks = head_size / 8, n = Parts::passing_rows;

@@ -29,7 +29,7 @@ constexpr int delta_threads = 256, delta_rows = 32;  // of a block
 
 /// delta = rowsum(dout * out), a warp a row
 template <class T>
-__global__ void __launch_bounds__(delta_threads) sum_rows(AttentionGradient<T> p) {
+TRIREME_KERNEL((delta_threads), sum_rows, AttentionGradient<T> p) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   for (int i = warp; i < delta_rows; i += delta_threads / 32) {
     const int row = static_cast<int>(blockIdx.x) * delta_rows + i;

@@ -27,7 +27,7 @@ __device__ __forceinline__ float dot(const float* x, const float* y, int n) {
 
 /// Gradients of keys and values (of_keys), or of queries
 template <bool of_keys>
-__global__ void __launch_bounds__(side* side, 2) gradients_fp32(AttentionGradient<float> p) {
+TRIREME_KERNEL((side * side, 2), gradients_fp32, AttentionGradient<float> p) {
   TRIREME_DYNAMIC_SHARED(memory, shared_bytes(largest));
   const int d = p.in.head_size, s = p.in.sequence, stride = stride_of(d);
   const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y), first = static_cast<int>(blockIdx.x) * side;

@@ -97,7 +97,7 @@ __device__ __forceinline__ void finish(const AttentionInput<float>& p, int query
 
 /// columns: 32 times as many are at least the head's
 template <int columns>
-__global__ void __launch_bounds__(threads, 1) attend_fp32(AttentionInput<float> p, float* out, float* log_sum) {
+TRIREME_KERNEL((threads, 1), attend_fp32, AttentionInput<float> p, float* out, float* log_sum) {
   TRIREME_DYNAMIC_SHARED(memory, shared_bytes(32 * columns));
   const int stride = row_stride(p.head_size), lane = static_cast<int>(threadIdx.x) % 32;
   auto* queries = reinterpret_cast<float*>(memory);

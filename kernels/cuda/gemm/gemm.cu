@@ -16,7 +16,7 @@ constexpr int sum_threads = 256;
 
 /// The parts [count, rows, columns] of a product's sums, in order, and its epilogue; four columns a thread
 template <class T>
-__global__ void __launch_bounds__(sum_threads) sum_split(const float* parts, int count, Epilogue<T> p) {
+TRIREME_KERNEL((sum_threads), sum_split, const float* parts, int count, Epilogue<T> p) {
   const std::int64_t quads = (p.columns + 3) / 4, quad = static_cast<std::int64_t>(blockIdx.x) * sum_threads + threadIdx.x;
   const int row = static_cast<int>(quad / quads), column = static_cast<int>(quad % quads) * 4;
   if (row >= p.rows) return;

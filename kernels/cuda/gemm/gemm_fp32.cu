@@ -8,36 +8,51 @@ namespace {
 constexpr int tile_side = 64, tile_depth = 16, threads = 256, tile_elements = tile_side * tile_depth;
 static_assert(tile_elements == 4 * threads, "a thread loads one piece of each operand");
 
+/// The thread's place in a tile along k: a warp has two pieces of each of 16 rows, so that it reads whole sectors.
+__device__ __forceinline__ int row_along() {
+  return static_cast<int>(threadIdx.x) / 32 % 4 * 16 + static_cast<int>(threadIdx.x) % 32 / 2;
+}
+__device__ __forceinline__ int depth_along() {
+  return static_cast<int>(threadIdx.x) / 128 * 8 + static_cast<int>(threadIdx.x) % 2 * 4;
+}
+
+/// Place of a row's element k in a tile [16 of k, 64]. Along k every second piece has its rows 16 places further, so that the two
+/// pieces that a warp stores meet no bank conflict.
+template <bool across>
+__device__ __forceinline__ int place(int k, int row) {
+  return k * tile_side + (across ? row : row ^ (k & 4) * 4);
+}
+
 /// The thread's piece of the tile of k from .. from + 15 below `end`, and of rows (of A; columns of B) first .. first + 63 of
-/// `count`. Along k a warp has one piece of 32 rows, so that its stores meet no bank conflict.
+/// `count`
 template <bool across>
 __device__ __forceinline__ Piece<float> load_piece(const float* matrix, std::int64_t stride, bool aligned, int first, int count,
                                                    int from, int end) {
   const int i = static_cast<int>(threadIdx.x);
-  const int row = across ? from + i / 16 : first + i % tile_side, rows = across ? end : count;
-  const int column = across ? first + i % 16 * 4 : from + i / tile_side * 4;
+  const int row = across ? from + i / 16 : first + row_along(), rows = across ? end : count;
+  const int column = across ? first + i % 16 * 4 : from + depth_along();
   const int columns = row < rows ? (across ? count : end) : 0;
   if (aligned) return fetch<true>(matrix + row * stride, column, columns);
   return fetch<false>(matrix + row * stride, column, columns);
 }
 
-/// To tile [16 of k, 64]
 template <bool across>
 __device__ __forceinline__ void store_piece(float* tile, const Piece<float>& piece) {
-  const int i = static_cast<int>(threadIdx.x);
   if constexpr (across) {
-    ptx::store(tile + 4 * i, piece);
+    ptx::store(tile + 4 * threadIdx.x, piece);
   } else {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) ptx::store(tile + (i / tile_side * 4 + j) * tile_side + i % tile_side, piece.element[j]);
+    for (int j = 0; j < 4; ++j) ptx::store(tile + place<across>(depth_along() + j, row_along()), piece.element[j]);
   }
 }
 
 /// sums += the products of a tile of A and one of B: rows row .. row + 3, columns column .. column + 3
+template <bool a_across, bool b_across>
 __device__ __forceinline__ void multiply_tile(const float* a, const float* b, int row, int column, float (&sums)[4][4]) {
 #pragma unroll
   for (int k = 0; k < tile_depth; ++k) {
-    const auto left = ptx::load<Quad<float>>(a + k * tile_side + row), right = ptx::load<Quad<float>>(b + k * tile_side + column);
+    const auto left = ptx::load<Quad<float>>(a + place<a_across>(k, row));
+    const auto right = ptx::load<Quad<float>>(b + place<b_across>(k, column));
 #pragma unroll
     for (int i = 0; i < 4; ++i)
 #pragma unroll
@@ -58,7 +73,7 @@ __device__ __forceinline__ void finish_row_sums(const Product<float>& p, int fir
 }
 
 template <bool a_across, bool b_across>
-__global__ void __launch_bounds__(threads) product_fp32(Product<float> p) {
+TRIREME_KERNEL((threads), product_fp32, Product<float> p) {
   TRIREME_SHARED(float4, memory, tile_elements);  // two tiles of each operand
   auto* const tiles_of_a = reinterpret_cast<float*>(memory);
   float* const tiles_of_b = tiles_of_a + 2 * tile_elements;
@@ -80,7 +95,7 @@ __global__ void __launch_bounds__(threads) product_fp32(Product<float> p) {
     store_piece<b_across>(tiles_of_b + tile, b);
     __syncthreads();  // all have stored; and all are done with the tiles before
     a = piece_of_a(from + tile_depth), b = piece_of_b(from + tile_depth);
-    multiply_tile(tiles_of_a + tile, tiles_of_b + tile, row, column, sums);
+    multiply_tile<a_across, b_across>(tiles_of_a + tile, tiles_of_b + tile, row, column, sums);
     if (with_row_sums)
 #pragma unroll
       for (int k = 0; k < tile_depth; k += 4) row_sum += tiles_of_a[tile + (k + i / tile_side) * tile_side + i % tile_side];

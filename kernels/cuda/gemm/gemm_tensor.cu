@@ -114,7 +114,7 @@ __device__ __forceinline__ void finish_tile(const Epilogue<T>& p, int row, int c
 }
 
 template <class T, bool a_across, bool b_across>
-__global__ void __launch_bounds__(threads, 2) product(Product<T> p) {
+TRIREME_KERNEL((threads, 2), product, Product<T> p) {
   TRIREME_DYNAMIC_SHARED(memory, stages * stage_bytes);
   const int warp = static_cast<int>(threadIdx.x) / 32, row = warp / 4 * warp_rows, column = warp % 4 * warp_columns;
   int first_row, first_column;

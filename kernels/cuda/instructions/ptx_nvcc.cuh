@@ -16,6 +16,7 @@
   TRIREME_SHARED_BYTES(most);              \
   extern __shared__ __align__(128) unsigned char name[]
 #define TRIREME_SHARED_BYTES(most) asm volatile("// dynamic_shared_bytes %0" ::"n"(static_cast<int>(most)))
+#define TRIREME_KERNEL(bounds, name, ...) __global__ void __launch_bounds__ bounds name(__VA_ARGS__)
 #define TRIREME_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
   ::trireme::kernels::ptx::launch(#kernel, &kernel, grid, block, shared_bytes, stream, __VA_ARGS__)
 

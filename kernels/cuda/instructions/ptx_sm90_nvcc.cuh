@@ -63,8 +63,13 @@ __device__ __forceinline__ bool mbarrier_try_wait(std::uint64_t* barrier, int pa
                : "memory");
   return complete != 0;
 }
+constexpr std::uint64_t longest_wait = 10'000'000'000;  // nanoseconds
 __device__ __forceinline__ void mbarrier_wait(std::uint64_t* barrier, int parity) {
-  while (!mbarrier_try_wait(barrier, parity)) {
+  for (std::uint64_t begun = 0; !mbarrier_try_wait(barrier, parity);) {
+    std::uint64_t now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    if (begun == 0) begun = now;
+    if (now - begun > longest_wait) asm volatile("trap;");
   }
 }
 

@@ -17,9 +17,8 @@ __global__ void form_record(double clip, double loss_scale, std::int64_t n, cons
 
 /// copy: null or [n]
 template <class T, bool aligned>
-__global__ void __launch_bounds__(flat_threads)
-    adamw_all(AdamW step, const double* record, std::int64_t n, float* weight, const float* gradient, float* first_moment,
-              float* second_moment, T* copy) {
+TRIREME_KERNEL((flat_threads), adamw_all, AdamW step, const double* record, std::int64_t n, float* weight, const float* gradient,
+               float* first_moment, float* second_moment, T* copy) {
   if (ptx::load<double>(record + StepOutcome::skipped_cell) != 0) return;
   const auto scale = static_cast<float>(ptx::load<double>(record + StepOutcome::scale_cell));
   const std::int64_t at = flat_index();
@@ -47,7 +46,7 @@ __global__ void __launch_bounds__(flat_threads)
 }
 
 template <bool aligned>
-__global__ void __launch_bounds__(flat_threads) add_all(std::int64_t n, float* y, const float* x) {
+TRIREME_KERNEL((flat_threads), add_all, std::int64_t n, float* y, const float* x) {
   const std::int64_t at = flat_index();
   Quad<float> sum = fetch_quad<aligned>(y, at, n);
   const Quad<float> added = fetch_quad<aligned>(x, at, n);
@@ -56,13 +55,13 @@ __global__ void __launch_bounds__(flat_threads) add_all(std::int64_t n, float* y
   put_quad<aligned>(y, at, n, sum);
 }
 
-__global__ void __launch_bounds__(flat_threads) add_cells(std::int64_t n, double* y, const double* x) {
+TRIREME_KERNEL((flat_threads), add_cells, std::int64_t n, double* y, const double* x) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * flat_threads + threadIdx.x;
   if (i < n) ptx::store(y + i, ptx::load<double>(y + i) + ptx::load<double>(x + i));
 }
 
 template <class To, class From, bool aligned>
-__global__ void __launch_bounds__(flat_threads) cast_all(std::int64_t n, To* to, const From* from) {
+TRIREME_KERNEL((flat_threads), cast_all, std::int64_t n, To* to, const From* from) {
   const std::int64_t at = flat_index();
   const Quad<From> x = fetch_quad<aligned>(from, at, n);
   Quad<To> y;

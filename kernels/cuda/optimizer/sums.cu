@@ -21,7 +21,7 @@ struct NonFinite {
 
 /// parts [gridDim.x]
 template <class Term, class T, bool aligned>
-__global__ void __launch_bounds__(flat_threads) sum_terms(std::int64_t n, const T* x, double* parts) {
+TRIREME_KERNEL((flat_threads), sum_terms, std::int64_t n, const T* x, double* parts) {
   TRIREME_SHARED(double, warps, row_warps);
   double sum[1] = {0};
 #pragma unroll 4
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(flat_threads) sum_terms(std::int64_t n, const 
   if (threadIdx.x == 0) ptx::store(parts + blockIdx.x, sum[0]);
 }
 
-__global__ void __launch_bounds__(flat_threads) sum_parts(int count, const double* parts, double* result) {
+TRIREME_KERNEL((flat_threads), sum_parts, int count, const double* parts, double* result) {
   TRIREME_SHARED(double, warps, row_warps);
   double sum[1] = {0};
   for (int i = static_cast<int>(threadIdx.x); i < count; i += flat_threads) sum[0] += ptx::load<double>(parts + i);
@@ -55,11 +55,10 @@ void launch_sum(View x, View result, View scratch, const Target& target) {
   const T* from = elements<T>(x, x.count);
   auto* parts = elements<double>(scratch, blocks);
   with_flag(aligned16(from), [&](auto aligned) {
-    TRIREME_LAUNCH((sum_terms<Term, T, decltype(aligned)::value>), dim3(static_cast<unsigned>(blocks)), dim3(flat_threads), 0,
-                   target.stream, x.count, from, parts);
+    TRIREME_LAUNCH((sum_terms<Term, T, decltype(aligned)::value>), dim3(grid_size(blocks)), dim3(flat_threads), 0, target.stream,
+                   x.count, from, parts);
   });
-  TRIREME_LAUNCH(sum_parts, dim3(1), dim3(flat_threads), 0, target.stream, static_cast<int>(blocks), parts,
-                 elements<double>(result, 1));
+  TRIREME_LAUNCH(sum_parts, dim3(1), dim3(flat_threads), 0, target.stream, narrow(blocks), parts, elements<double>(result, 1));
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ constexpr int fold_columns = 32, fold_rows = 8;
 
 /// first, second [columns] += parts [blocks, 1 or 2, columns] summed over blocks: eight partial sums a column, then those.
 /// second: null when parts has one sum a column
-static __global__ void __launch_bounds__(fold_columns* fold_rows)
-    fold_parts(const float* parts, int blocks, std::int64_t columns, float* first, float* second) {
+static TRIREME_KERNEL((fold_columns * fold_rows), fold_parts, const float* parts, int blocks, std::int64_t columns, float* first,
+                      float* second) {
   TRIREME_SHARED(float, sums, fold_columns* fold_rows);
   const std::int64_t width = (second != nullptr ? 2 : 1) * columns;
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * fold_columns + threadIdx.x;

@@ -24,7 +24,7 @@ struct NormRows {
 };
 
 template <class T, int pieces, bool aligned, bool with_residual>
-__global__ void __launch_bounds__(row_threads) norm_rows(NormRows<T> p) {
+TRIREME_KERNEL((row_threads), norm_rows, NormRows<T> p) {
   TRIREME_SHARED(float, parts, 3 * row_warps);
   constexpr int size = Piece<T>::size;
   const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * p.hidden;

@@ -61,7 +61,7 @@ constexpr std::int64_t most_shared_bytes = 2 * sizeof(float) *
 /// Block i visits rows i, i + gridDim.x ... quads: of each sum, a thread. Two blocks an SM, so that one reads while the other
 /// waits for its sums; with 32 elements of each operand a thread the registers do not suffice.
 template <class T, int pieces, bool aligned>
-__global__ void __launch_bounds__(row_threads, pieces* Piece<T>::size <= 16 ? 2 : 1) gradient_rows(GradientRows<T> p, int quads) {
+TRIREME_KERNEL((row_threads, pieces* Piece<T>::size <= 16 ? 2 : 1), gradient_rows, GradientRows<T> p, int quads) {
   TRIREME_SHARED(float, parts, 4 * row_warps);
   TRIREME_DYNAMIC_SHARED(memory, (most_shared_bytes<T, pieces>));
   constexpr int size = Piece<T>::size;
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(row_threads, pieces* Piece<T>::size <= 16 ? 2 
 
 /// parts [gridDim.y, 2, hidden] of dgain and dbias
 template <class T, bool aligned>
-__global__ void __launch_bounds__(column_threads) gradient_columns(GradientRows<T> p) {
+TRIREME_KERNEL((column_threads), gradient_columns, GradientRows<T> p) {
   sum_columns<2, T>(p.rows, p.hidden, p.parts, [&](std::int64_t row, int column, auto& term) {
     const float mean = ptx::load<float>(p.mean + row), rstd = ptx::load<float>(p.rstd + row);
     const Piece<T> dy = fetch<aligned>(p.dy + row * p.hidden, column, p.hidden);

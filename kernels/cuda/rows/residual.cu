@@ -9,7 +9,7 @@ namespace trireme::kernels::cuda {
 namespace {
 
 template <class T, bool aligned>
-__global__ void __launch_bounds__(row_threads) residual_rows(Residual<T> p, T* y) {
+TRIREME_KERNEL((row_threads), residual_rows, Residual<T> p, T* y) {
   T* row = y + static_cast<std::int64_t>(blockIdx.x) * p.hidden;
   for_pieces<T, 0>(p.hidden, [&](int i) {
     const int column = piece_column<T>(i);
@@ -19,8 +19,8 @@ __global__ void __launch_bounds__(row_threads) residual_rows(Residual<T> p, T* y
 
 /// dx: null: not written
 template <class T, bool aligned>
-__global__ void __launch_bounds__(column_threads)
-    residual_gradient(const T* dy, RowMasks masks, std::int64_t rows, int hidden, T* dx, float* parts) {
+TRIREME_KERNEL((column_threads), residual_gradient, const T* dy, RowMasks masks, std::int64_t rows, int hidden, T* dx,
+               float* parts) {
   sum_columns<1, T>(rows, hidden, parts, [&](std::int64_t row, int column, auto& term) {
     constexpr int size = Piece<T>::size;
     Piece<T> d = fetch<aligned>(dy + row * hidden, column, hidden);
@@ -82,8 +82,8 @@ void bias_residual_backward(const BiasResidualBackward& op, View scratch, const 
     with_flag(aligned, [&](auto whole) {
       const dim3 grid(blocks_of(hidden, column_lanes * Piece<T>::size), grid_size(shares));
       TRIREME_LAUNCH((residual_gradient<T, decltype(whole)::value>), grid, dim3(column_lanes, column_rows), 0, target.stream,
-                     from, masks_of(op.rows, op.dropout), n, narrow(hidden), op.dropout.rate == 0 && to == from ? nullptr : to,
-                     parts);
+                     from, masks_of(op.rows, op.dropout), narrow(n), narrow(hidden),
+                     op.dropout.rate == 0 && to == from ? nullptr : to, parts);
     });
   });
   launch_fold(parts, shares, hidden, sums, nullptr, target);

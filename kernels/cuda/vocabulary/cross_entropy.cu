@@ -30,6 +30,12 @@ __device__ __forceinline__ void for_row(const T* row, int columns, const Work& w
   }
 }
 
+/// The block's row
+template <class T>
+__device__ __forceinline__ T* block_row(const LogitRows<T>& p) {
+  return p.logits + static_cast<std::int64_t>(blockIdx.x) * p.columns;
+}
+
 /// Column of the row's target, or -1 where it is outside the range
 template <class T>
 __device__ __forceinline__ int target_column(const LogitRows<T>& p) {
@@ -38,10 +44,10 @@ __device__ __forceinline__ int target_column(const LogitRows<T>& p) {
 }
 
 template <class T, bool aligned>
-__global__ void __launch_bounds__(row_threads) maximum_rows(LogitRows<T> p, float* maximum) {
+TRIREME_KERNEL((row_threads), maximum_rows, LogitRows<T> p, float* maximum) {
   TRIREME_SHARED(float, parts, row_warps);
   float best = -INFINITY;
-  for_row<aligned>(p.logits + static_cast<std::int64_t>(blockIdx.x) * p.columns, p.valid, [&](int column, const Piece<T>& x) {
+  for_row<aligned>(block_row(p), p.valid, [&](int column, const Piece<T>& x) {
 #pragma unroll
     for (int j = 0; j < Piece<T>::size; ++j)
       if (column + j < p.valid) best = fmaxf(best, to_float(x.element[j]));
@@ -57,9 +63,9 @@ __global__ void __launch_bounds__(row_threads) maximum_rows(LogitRows<T> p, floa
 
 /// The target's logit is taken by the thread that overwrites it.
 template <class T, bool aligned>
-__global__ void __launch_bounds__(row_threads) exponential_rows(LogitRows<T> p, float* sums, float* target_logits) {
+TRIREME_KERNEL((row_threads), exponential_rows, LogitRows<T> p, float* sums, float* target_logits) {
   TRIREME_SHARED(float, parts, row_warps);
-  T* row = p.logits + static_cast<std::int64_t>(blockIdx.x) * p.columns;
+  T* row = block_row(p);
   const float maximum = ptx::load<float>(p.maximum + blockIdx.x);
   const int target = target_column(p);
   float sum[1] = {0};
@@ -81,9 +87,8 @@ __global__ void __launch_bounds__(row_threads) exponential_rows(LogitRows<T> p, 
 }
 
 template <class T, bool aligned>
-__global__ void __launch_bounds__(row_threads)
-    logit_gradient_rows(LogitRows<T> p, const float* target_logits, float scale, float* losses) {
-  T* row = p.logits + static_cast<std::int64_t>(blockIdx.x) * p.columns;
+TRIREME_KERNEL((row_threads), logit_gradient_rows, LogitRows<T> p, const float* target_logits, float scale, float* losses) {
+  T* row = block_row(p);
   const float sum = ptx::load<float>(p.sums + blockIdx.x), factor = scale / sum;
   const int target = target_column(p);
   for_row<aligned>(row, p.columns, [&](int column, Piece<T>& x) {

@@ -18,7 +18,7 @@ struct TokenRows {
 };
 
 template <class T, bool aligned>
-__global__ void __launch_bounds__(row_threads) embed_rows(TokenRows<T> p) {
+TRIREME_KERNEL((row_threads), embed_rows, TokenRows<T> p) {
   const unsigned row = blockIdx.x;
   const std::int64_t index = ptx::load<std::int32_t>(p.tokens + row) - p.range.first;
   const bool here = index >= 0 && index < p.range.valid;

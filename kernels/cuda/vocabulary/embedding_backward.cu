@@ -19,8 +19,7 @@ __device__ __forceinline__ unsigned key_of(const std::int32_t* tokens, std::int6
 }
 
 /// sorted [n] (key, row of dy): each thread counts how many tokens come before its own, which is its place.
-__global__ void __launch_bounds__(threads)
-    sort_tokens(const std::int32_t* tokens, std::int64_t n, VocabularyRange range, uint2* sorted) {
+TRIREME_KERNEL((threads), sort_tokens, const std::int32_t* tokens, std::int64_t n, VocabularyRange range, uint2* sorted) {
   TRIREME_SHARED(unsigned, keys, threads);
   const int own = static_cast<int>(threadIdx.x);
   const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * threads + own;
@@ -41,7 +40,28 @@ __global__ void __launch_bounds__(threads)
   if (at < n) ptx::store(sorted + place, uint2{key, static_cast<unsigned>(at)});
 }
 
-/// to [columns] += rows of dy, one after the other: row_of(i) is the i-th one, negative past the last.
+/// Sums of the thread's columns, a piece of dy: where they go, in quads `step` apart from `first` on. A quad of fp32 is half a
+/// sector. So of eight sums two lanes beside each other exchange a quad, and each of their accesses is to one whole sector.
+struct QuadPlaces {
+  int first, step;
+};
+template <int size>
+__device__ __forceinline__ QuadPlaces exchange_quads(int column, float (&sum)[size]) {
+  if constexpr (size == 4) {
+    return {column, 4};
+  } else {
+    const bool odd = threadIdx.x % 2 != 0;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const float other = __shfl_xor_sync(~0u, odd ? sum[k] : sum[4 + k], 1);
+      sum[k] = odd ? other : sum[k];
+      sum[4 + k] = odd ? sum[4 + k] : other;
+    }
+    return {odd ? column - 4 : column, 8};
+  }
+}
+
+/// to [columns] += rows of dy, one after the other: row_of(i) is the i-th one, negative past the last. All threads of the block.
 template <bool aligned, class T, class RowOf>
 __device__ __forceinline__ void add_rows(const T* dy, int columns, float* to, const RowOf& row_of) {
   constexpr int size = Piece<T>::size;
@@ -60,18 +80,19 @@ __device__ __forceinline__ void add_rows(const T* dy, int columns, float* to, co
 #pragma unroll
       for (int j = 0; j < size; ++j) sum[j] += row[r] >= 0 ? to_float(piece[r].element[j]) : 0.0f;
   }
+  const QuadPlaces at = exchange_quads(column, sum);
 #pragma unroll
   for (int j = 0; j < size; j += 4) {
-    Piece<float> total = fetch<aligned>(to, column + j, columns);
+    Piece<float> total = fetch<aligned>(to, at.first + j / 4 * at.step, columns);
 #pragma unroll
     for (int k = 0; k < 4; ++k) total.element[k] += sum[j + k];
-    put<aligned>(to, column + j, columns, total);
+    put<aligned>(to, at.first + j / 4 * at.step, columns, total);
   }
 }
 
 /// Block (place, slice): does nothing unless it has the first of a token's places.
 template <class T, bool aligned>
-__global__ void __launch_bounds__(threads) token_rows(const uint2* sorted, int n, const T* dy, int columns, float* dtable) {
+TRIREME_KERNEL((threads), token_rows, const uint2* sorted, int n, const T* dy, int columns, float* dtable) {
   const int first = static_cast<int>(blockIdx.x);
   const auto key = ptx::load<uint2>(sorted + first).x;
   if (key == elsewhere) return;
@@ -85,7 +106,7 @@ __global__ void __launch_bounds__(threads) token_rows(const uint2* sorted, int n
 
 /// Block (position, slice)
 template <class T, bool aligned>
-__global__ void __launch_bounds__(threads) position_rows(int batch, const T* dy, int columns, float* dpositions) {
+TRIREME_KERNEL((threads), position_rows, int batch, const T* dy, int columns, float* dpositions) {
   const std::int64_t position = blockIdx.x;
   add_rows<aligned>(dy, columns, dpositions + position * columns,
                     [&](int i) -> std::int64_t { return i < batch ? position * batch + i : -1; });
@@ -106,6 +127,8 @@ void embedding_backward(const Kernels::EmbeddingBackward& op, View scratch, cons
   if (n == 0) return;
   const std::int32_t* token = elements<std::int32_t>(op.tokens, n);
   auto* sorted = reinterpret_cast<uint2*>(elements<std::int32_t>(scratch, embedding_scratch(op.rows)));
+  if (reinterpret_cast<std::uintptr_t>(sorted) % sizeof(uint2) != 0)
+    throw std::invalid_argument("embedding_backward takes scratch that begins at a multiple of 8 bytes");
   auto* to_table = elements<float>(op.dtable, op.range.rows * hidden);
   float* to_positions = op.dpositions ? elements<float>(op.dpositions, op.rows.sequence * hidden) : nullptr;
   TRIREME_LAUNCH(sort_tokens, dim3(blocks_of(n, threads)), dim3(threads), 0, target.stream, token, n, op.range, sorted);

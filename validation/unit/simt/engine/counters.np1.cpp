@@ -1,6 +1,7 @@
 // What the simulator counts, and its bf16 and fp16. Oracles: counts worked out by hand; the nearest representable number by
 // distances in double.
 #include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,50 @@ TEST_P(SimtCounters, BytesRequestedAndMoved) {
   EXPECT_EQ(counters().requested_read, 2u * 32 * 4);
   EXPECT_EQ(counters().requested_written, 2u * 32 * 4);
   EXPECT_EQ(counters().moved_read, 128u);
-  EXPECT_EQ(counters().moved_written, 32u * 32);
+  // Every sector once, and in each of the two warp instructions the 28 beyond the 4 that would hold their 128 bytes
+  EXPECT_EQ(counters().moved_written, 32u * 32 + 2u * 28 * 32);
   EXPECT_EQ(x.requested().read, 2u * 32 * 4);
   EXPECT_EQ(x.requested().written, 0u);
+}
+
+/// Bytes moved by one load of V a lane of a buffer of 8 KiB, lane i at byte place(i); negative: none
+template <class V>
+std::uint64_t moved(const std::function<int(int)>& place) {
+  DeviceBuffer<unsigned char> x(8192);
+  counters() = {};
+  run(1, 32, 0, [&] {
+    const int at = place(static_cast<int>(threadIdx.x));
+    if (at >= 0) ptx::load<V>(x.data() + at);
+  });
+  return counters().moved_read / 32;
+}
+
+TEST_P(SimtCounters, SectorsOfAWarpInstruction) {
+  options().count = true;
+  EXPECT_EQ(moved<float>([](int i) { return 4 * i; }), 4u);
+  EXPECT_EQ(moved<float>([](int i) { return 4 * (31 - i); }), 4u) << "in any order";
+  EXPECT_EQ(moved<float>([](int) { return 64; }), 1u) << "one for all";
+  EXPECT_EQ(moved<float>([](int i) { return 4 * i + 16; }), 5u + 1) << "5 sectors, where 4 would do";
+  EXPECT_EQ(moved<float>([](int i) { return 8 * i; }), 8u + 4) << "every second element";
+  EXPECT_EQ(moved<float>([](int i) { return 128 * i; }), 32u + 28) << "a column";
+  EXPECT_EQ(moved<uint4>([](int i) { return 16 * i; }), 16u);
+  EXPECT_EQ(moved<uint4>([](int i) { return 128 * i; }), 32u + 16) << "half a sector each";
+  EXPECT_EQ(moved<float>([](int i) { return i < 3 ? 256 * i : -1; }), 3u + 2) << "lanes that took part";
+}
+
+// Lanes that copy nothing keep their place in the instruction: the next copy of the same line is another one.
+TEST_P(SimtCounters, SectorsOfCopies) {
+  options().count = true;
+  DeviceBuffer<float> x(64);
+  run(1, 32, 256, [&] {
+    TRIREME_DYNAMIC_SHARED(to, 256);
+    const unsigned i = threadIdx.x;
+    for (unsigned half = 0; half < 2; ++half)
+      ptx::cp_async<4>(to + 128 * half + 4 * i, &x[32 * half + i], half == 0 && i % 2 == 0 ? 0 : 4);
+    ptx::cp_async_commit();
+    ptx::cp_async_wait<0>();
+  });
+  EXPECT_EQ(counters().moved_read, 8u * 32 + 2u * 32) << "the first one takes 4 sectors for 64 bytes";
 }
 
 template <class V>

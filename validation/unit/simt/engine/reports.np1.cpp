@@ -105,9 +105,9 @@ TEST_P(SimtReports, AccessesOutOfBounds) {
   run(1, 1, 0, [&] { raw[8] = 0; });  // and the launch after it is well
   expect_error(
       [] {
-        run(1, 32, 64, [] {
-          TRIREME_DYNAMIC_SHARED(p, 64);
-          static_cast<volatile unsigned char*>(p)[64 + threadIdx.x] = 0;
+        run(1, 32, 128, [] {
+          TRIREME_DYNAMIC_SHARED(p, 128);
+          static_cast<volatile unsigned char*>(p)[128 + threadIdx.x] = 0;
         });
       },
       "outside the memory it was given");
@@ -122,17 +122,18 @@ TEST_P(SimtReports, LaunchesThatCannotBe) {
   expect_error([&] { run(1, 32, 232449, nothing); }, "232449 bytes of shared memory");
   expect_error([] { TRIREME_LAUNCH(two_arrays, dim3(1), dim3(32), 163 * 1024 + 1, nullptr, 0); }, "163 KiB at most");
   expect_error([] { TRIREME_LAUNCH(two_arrays, dim3(1), dim3(32), 163 * 1024 - 511, nullptr, 0); },
-               "512 bytes of arrays in shared memory, where the dynamic part leaves 384");
+               "512 bytes of arrays in shared memory and, from the next multiple of 16, a dynamic part of 166401: 166912 bytes");
   EXPECT_NO_THROW(TRIREME_LAUNCH(two_arrays, dim3(1), dim3(32), 163 * 1024 - 512, nullptr, 0));
   run(1, 1024, 232448, nothing);
   expect_error(
       [] {
-        run(1, 1, 232448 - 512, [] {
+        run(1, 1, 232448 - 120, [] {
           TRIREME_SHARED(double, p, 1);
-          static_cast<void>(p);
+          TRIREME_DYNAMIC_SHARED(tiles, 232448);
+          static_cast<void>(p), static_cast<void>(tiles);
         });
       },
-      "where the dynamic part leaves 0");
+      "8 bytes of arrays in shared memory and, from the next multiple of 128, a dynamic part of 232328: 232448 bytes");
   expect_error(
       [] {
         run(1, 32, 0, [] {
@@ -148,7 +149,7 @@ TEST_P(SimtReports, LaunchesThatCannotBe) {
           *p = 0;
         });
       },
-      "was launched with 80 bytes of dynamic shared memory, and says 64 at most");
+      "was launched with 65 bytes of dynamic shared memory, and says 64 at most");
   expect_error(
       [] {
         run(1, 32, 0, [] {
