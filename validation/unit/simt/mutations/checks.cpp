@@ -1,12 +1,5 @@
-#include "validation/unit/simt/kernels/attention_backward_cases.h"
-#include "validation/unit/simt/kernels/attention_cases.h"
-#include "validation/unit/simt/kernels/cross_entropy_cases.h"
-#include "validation/unit/simt/kernels/embedding_cases.h"
-#include "validation/unit/simt/kernels/gemm_cases.h"
-#include "validation/unit/simt/kernels/layer_norm_cases.h"
-#include "validation/unit/simt/kernels/optimizer_cases.h"
-#include "validation/unit/simt/kernels/pipeline_sm90_cases.h"
-#include "validation/unit/simt/kernels/residual_cases.h"
+#include "validation/unit/simt/kernels/far_cases.h"
+#include "validation/unit/simt/kernels/operands_cases.h"
 #include "validation/unit/simt/mutations/mutations.h"
 
 namespace trireme::simt::checks {
@@ -60,5 +53,26 @@ bool embedding() {
 
 // Two tiles a block, so that stages, parities and the result's memory are used again.
 bool pipeline() { return pipelined_is_right({150, 136, 136}, 2); }
+
+bool far_rows() {
+  return far_losses_are_right<bf16>() && far_embedding_is_right<bf16>() && far_embedding_gradient_is_right<bf16>();
+}
+
+// 513 pieces of 16 bytes
+bool long_rows() { return embedded_is_right<bf16>({1, 1, 0}, 4104, {0, 8, 8}, true, {}); }
+
+bool moved_by_sums() {
+  constexpr std::int64_t n = 4096;
+  Tensor<float> y(Reals(n, 1)), x(Reals(n, 2));
+  options().count = true;
+  counters() = {};
+  kernels::cuda::add(y, x, null_stream);
+  options().count = false;
+  const auto moved = static_cast<double>(counters().moved_read + counters().moved_written);
+  return moved < 1.1 * kernels::cost::add(n).bytes && y.reals() == Reals(n, 3);
+}
+
+bool shifted_products() { return every_operand_shifted(operands::linear); }
+bool shifted_vocabulary() { return every_operand_shifted(operands::cross_entropy) && every_operand_shifted(operands::embedding); }
 
 }  // namespace trireme::simt::checks

@@ -19,6 +19,11 @@ bool embedding();
 bool pipeline();
 bool staged_communicator();
 bool nccl_communicator();
+bool far_rows();
+bool long_rows();
+bool moved_by_sums();
+bool shifted_products();
+bool shifted_vocabulary();
 }  // namespace checks
 
 struct Mutation {
