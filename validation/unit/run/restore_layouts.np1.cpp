@@ -57,7 +57,8 @@ store::FileRecord pass_through(const store::CheckpointReader& from, const Layout
   Values buffers[3];
   for (Values& buffer : buffers) buffer.assign(table.elements, -1.0f);
   const auto device = kernels::make_cpu_device();
-  run::load_state(from, {table, view(buffers[0]), view(buffers[1]), view(buffers[2])}, true, *device);
+  train::LossScale scale(config.precision);
+  run::load_state(from, {table, view(buffers[0]), view(buffers[1]), view(buffers[2]), scale}, true, *device);
   std::vector<store::TensorPart> parts;
   for (const Quantity quantity : store::quantities)
     for (const spec::LocalParameter* row : stored_rows(table, layout.data, at.data)) {
