@@ -41,7 +41,6 @@ TEST_P(SimtResources, ABlockBeyondItsLaunchBoundsIsRefused) {
 
 std::uintptr_t address_of(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
-/// 0xfff...f when all orders but the ascending one are tried: bits of addresses that are set in any of them
 TEST_P(SimtResources, SharedMemoryIsAlignedAsAskedForAndNoBetter) {
   run(1, 1, 2048, [] {
     TRIREME_DYNAMIC_SHARED(tiles, 2048);
