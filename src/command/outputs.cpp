@@ -29,8 +29,9 @@ void check_outputs(const std::vector<std::string>& inputs, const std::vector<Out
     for (std::size_t i = 0; i < k; ++i)
       if (!outputs[i].path.empty() && same_file(output, outputs[i].path))
         base::refuse("{}: is the name of two outputs; choose two files", output);
-    base::check_output_file(output, output, outputs[k].kind);
   }
+  for (const auto& [path, kind] : outputs)
+    if (!path.empty()) base::check_output_file(path, path, kind);
 }
 
 void write_output(const std::string& path, const std::string& content) {
