@@ -32,9 +32,9 @@ int compare(int argc, char** argv) {
   const view::ComparedFiles files = view::find_compared(a, b, tolerance);
   check_outputs({files.reference, files.ours, files.tolerance}, {{junit, base::junit_report}});
   const std::vector<view::Check> checks = view::compare_files(files);
+  if (!junit.empty()) write_output(junit, junit_xml(checks, "trireme compare"));
   fmt::print("{}", table_text(checks));
   if (any_failed(checks) && files.tolerance.empty()) fmt::print("{}", view::note_on_equality());
-  if (!junit.empty()) write_output(junit, junit_xml(checks, "trireme compare"));
   return static_cast<int>(any_failed(checks) ? base::Exit::mismatch : base::Exit::done);
 }
 

@@ -1,8 +1,11 @@
 #include "store/hdf5_handle.h"
 
 #include <cstdint>
+#include <cstdlib>
 #include <string_view>
 #include <vector>
+
+#include "base/file.h"
 
 namespace trireme::store {
 namespace {
@@ -31,11 +34,10 @@ Library::Library() : lock_(library_mutex()) { H5Eset_auto2(H5E_DEFAULT, nullptr,
 std::string last_reason() {
   std::string text;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &text);
-  constexpr std::string_view before = "error message = '";
-  if (const auto begin = text.find(before); begin != std::string::npos) {
-    const auto words = text.substr(begin + before.size());
-    return words.substr(0, words.find('\''));
-  }
+  // What the system said is in there as "..., errno = 28, error message = '...'", behind the file's name.
+  constexpr std::string_view before = "errno = ";
+  if (const auto begin = text.rfind(before); begin != std::string::npos)
+    return base::system_words(std::atoi(text.c_str() + begin + before.size()));
   return text.empty() ? "the HDF5 library gives no reason" : text;
 }
 

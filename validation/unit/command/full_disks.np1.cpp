@@ -14,9 +14,13 @@ namespace {
 
 struct Writer {
   std::vector<std::string> words;
-  std::string output;    // a file or a folder
-  bool replaces = true;  // else the output may not be there
+  std::string output;       // a file or a folder
+  std::string former = {};  // an earlier result, which it replaces; empty: nothing may be there
 };
+
+/// What commands take for earlier results of theirs.
+const std::string former_drawing = "<svg>former</svg>", former_trace = R"({"traceEvents":["former"]})",
+                  former_report = "<testsuites>former</testsuites>", former_weights = std::string("\2\0\0\0\0\0\0\0{}", 10);
 
 struct Failure {
   std::string calls, says;
@@ -40,13 +44,13 @@ class FullDisks : public testing::Test {
   std::vector<Writer> writers() const {
     const std::string trace = run_ + "/traces/step-00000001.h5";
     return {
-        {{"prepare", "input/tiny.toml", "--output", out_ / "tokens"}, out_ / "tokens.bin", false},
-        {{"checkpoint", "export", run_, out_ / "m.safetensors"}, out_ / "m.safetensors"},
-        {{"checkpoint", "import", model_, out_ / "step", "heads=4"}, out_ / "step", false},
-        {{"trace", trace, "--svg", out_ / "t.svg"}, out_ / "t.svg"},
-        {{"trace", trace, "--perfetto", out_ / "t.json"}, out_ / "t.json"},
-        {{"schedule", "parallel.pipeline=2", "batch.global=8", "--svg", out_ / "s.svg"}, out_ / "s.svg"},
-        {{"compare", run_, run_, "--junit", out_ / "j.xml"}, out_ / "j.xml"},
+        {{"prepare", "input/tiny.toml", "--output", out_ / "tokens"}, out_ / "tokens.bin"},
+        {{"checkpoint", "export", run_, out_ / "m.safetensors"}, out_ / "m.safetensors", former_weights},
+        {{"checkpoint", "import", model_, out_ / "step", "heads=4"}, out_ / "step"},
+        {{"trace", trace, "--svg", out_ / "t.svg"}, out_ / "t.svg", former_drawing},
+        {{"trace", trace, "--perfetto", out_ / "t.json"}, out_ / "t.json", former_trace},
+        {{"schedule", "parallel.pipeline=2", "batch.global=8", "--svg", out_ / "s.svg"}, out_ / "s.svg", former_drawing},
+        {{"compare", run_, run_, "--junit", out_ / "j.xml"}, out_ / "j.xml", former_report},
     };
   }
   std::map<std::string, std::string> listing() const {
@@ -87,7 +91,7 @@ TEST_F(FullDisks, EveryWriterKeepsTheFormerFileAndSaysWhatFailed) {
       {fails_with("open", EACCES) + "," + fails_with("mkdir", EACCES), "Permission denied"},
   };
   for (const Writer& writer : writers()) {
-    if (writer.replaces) std::ofstream(writer.output) << "former";
+    if (!writer.former.empty()) write_text(writer.output, writer.former);
     const auto before = listing();
     for (const Failure& failure : failures) {
       SCOPED_TRACE(writer.words[0] + " " + writer.words[1] + " " + failure.calls);
@@ -125,7 +129,7 @@ TEST_F(FullDisks, AKilledWriterLeavesTheFormerOutputOrTheWholeNewOne) {
     std::vector<std::string> words = writer.words;
     words.insert(words.begin(), program().string());
     ASSERT_EQ(run(words, 30).status, 0);
-    const std::string whole = bytes_of(writer.output), former = writer.replaces ? "former" : "";
+    const std::string whole = bytes_of(writer.output);
     const std::string told = folder_ / "told";
     const int stride = writer.words[0] == "checkpoint" && !std::getenv("TRIREME_LONG") ? 13 : 1;
     int kills = 0;
@@ -133,12 +137,12 @@ TEST_F(FullDisks, AKilledWriterLeavesTheFormerOutputOrTheWholeNewOne) {
       SCOPED_TRACE(fmt::format("{} {}, killed at change {}", writer.words[0], writer.words[1], n));
       fs::remove_all(out_);
       fs::create_directory(out_);
-      if (writer.replaces) std::ofstream(writer.output) << former;
+      if (!writer.former.empty()) write_text(writer.output, writer.former);
       run(with_faults(words, {.calls = killed, .under = out_.string() + "/", .at = n, .told = told}), 30);
       if (!fs::exists(told)) break;
       fs::remove(told);
       const std::string left = bytes_of(writer.output);
-      ASSERT_TRUE(left == former || left == whole) << left.size() << " bytes";
+      ASSERT_TRUE(left == writer.former || left == whole) << left.size() << " bytes";
     }
     EXPECT_GE(kills, 3);
   }
@@ -171,13 +175,13 @@ TEST_F(FullDisks, AnImportThatComesSecondIsRefused) {
 /// plot writes into the run's folder.
 TEST_F(FullDisks, PlotKeepsTheFormerDrawing) {
   const std::string loss = run_ + "/plots/loss.svg";
-  std::ofstream(loss) << "former";
+  write_text(loss, former_drawing);
   for (const int error : {ENOSPC, EDQUOT, EIO}) {
     const Result result =
         run(with_faults({program().string(), "plot", run_}, {.calls = fails_with("write", error), .under = "/plots/"}), 30);
     EXPECT_EQ(result.status, 1);
     EXPECT_NE(result.err.find(loss + ": cannot write: " + std::strerror(error)), std::string::npos) << result.err;
-    EXPECT_EQ(read_text(loss), "former");
+    EXPECT_EQ(read_text(loss), former_drawing);
     EXPECT_EQ(std::distance(fs::directory_iterator(run_ + "/plots"), {}), 1);
   }
 }
