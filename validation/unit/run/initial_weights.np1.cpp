@@ -82,7 +82,7 @@ TEST_F(InitialWeights, WhatIsForAnotherModelIsRefusedOnceBeforeAnythingIsMade) {
       {R"({"activation_function": "relu"})", {"model.initial=" + hf_}, config_ + ": the weights beside it are for a model"},
       {R"({"n_inner": 16})", {"model.initial=" + hf_ + "/model.safetensors"}, "n_inner = 16"},
       {R"({"n_layer": 3})", {"run.final_weights=" + hf_ + "/model.safetensors"}, config_ + ": this file is there already"},
-      {"{}", {"model.initial=" + (folder_ / "empty")}, folder_ / "empty"}};
+      {"{}", {"model.initial=" + (folder_ / "empty")}, folder_ / "empty" + ": this folder holds neither weights"}};
   for (const Case& one : cases) {
     write_text(config_, one.config);
     const Result result = train(2, one.words);

@@ -72,7 +72,7 @@ TEST_F(StoreDamage, EachIsFoundAndItsFileNamed) {
       {manifest, "cut or damaged", [&] { fs::resize_file(manifest, 0); }},
       {manifest, "its own checksum differs",
        [&] { flip(manifest, static_cast<std::int64_t>(base::read_file(manifest).find("\"samples\": 16") + 12)); }},
-      {manifest, "is not an object", [&] { std::ofstream(manifest) << "[]"; }},
+      {manifest, "not a JSON object", [&] { std::ofstream(manifest) << "[]"; }},
       {manifest, "format is missing", [&] { std::ofstream(manifest) << "{}"; }},
       {manifest, "format 2; this program reads 1", [&] { std::ofstream(manifest) << R"({"format": 2})"; }},
       {master, "checksum differs", [&] { flip(master, 1000); }},
