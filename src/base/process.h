@@ -8,10 +8,10 @@
 namespace trireme::base {
 
 /// To be called first. Standard streams that were closed are opened on nothing, so that no file of ours takes their numbers; a
-/// closed standard output stays one that cannot be written. SIGPIPE and SIGXFSZ are ignored: a reader that left and a limit
-/// on the size of files are failed writes. The
-/// handlers that UCX set when it was loaded are taken back, unless the environment asks for them (UCX_HANDLE_ERRORS,
-/// UCX_ERROR_SIGNALS): after a crash inside malloc its handler waits for malloc's lock for ever, and it takes HUP too.
+/// closed standard output stays one that cannot be written. SIGPIPE and SIGXFSZ are ignored: a reader that left and a limit on
+/// the size of files are failed writes. The handlers that UCX set when it was loaded are taken back, unless the environment asks
+/// for them (UCX_HANDLE_ERRORS, UCX_ERROR_SIGNALS): after a crash inside malloc its handler waits for malloc's lock for ever, and
+/// it takes HUP too.
 void set_up_process();
 
 /// Throws base::Error (failure) when what was printed to standard output did not arrive. To be called last.

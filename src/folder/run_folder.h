@@ -23,8 +23,8 @@ void check_run_folder(const std::string& path, const std::string& input);
 /// The checkpoints of the run in `path`.
 inline std::string checkpoints_of(const std::string& path) { return path + "/checkpoints"; }
 
-/// Replaces the file `status` of a run by how it ended; never an error. Any rank, since rank 0 may be the silent one; rank 0 else
-/// by RunFolder.
+/// Replaces the file `status` of a run by how it ended; never an error. For any rank, since rank 0 may be the silent one. Where
+/// rank 0 has a RunFolder it calls end() instead.
 void write_end_in(const std::string& directory, base::Exit status, const std::string& why) noexcept;
 
 /// Of a start that took no step, and ended in peace: where a killed start left "running", the status is now `why`. That is "done"
